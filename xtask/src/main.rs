@@ -1,0 +1,2 @@
+//! placeholder until the developer tool lands
+fn main(){}
