@@ -26,6 +26,13 @@ pub trait Link {
     /// [`Refused`]: local back-pressure; the host keeps the packet or drops it.
     fn handle_packet(&mut self, now: Now, packet: &[u8]) -> Result<(), Refused>;
 
+    /// Takes a message from another access point of the network ([`Output::Backhaul`] of that one).
+    ///
+    /// Infallible, like [`Link::handle_frame`]. Machines without a backhaul ignore it.
+    fn handle_backhaul(&mut self, now: Now, message: &[u8]) {
+        let _ = (now, message);
+    }
+
     /// Takes one command from the host.
     ///
     /// # Errors
