@@ -1,6 +1,10 @@
 use core::fmt;
 
-use crate::{Block, CbcCmacKey, Mismatch};
+use crate::backend::on_backend;
+use crate::cbc_cmac::whole_blocks;
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
+use crate::{Backend, Block, CbcCmacKey, Mismatch};
 
 /// One frame to seal in a batch; see [`CbcCmacKey::seal_in_place`].
 pub struct CbcCmacSeal<'a> {
@@ -40,9 +44,13 @@ pub struct CbcCmacOpen<'a> {
 /// # Panics
 /// If the data of a job is not a whole number of blocks.
 pub fn seal_batch(jobs: &mut [CbcCmacSeal<'_>]) {
-    for job in jobs {
-        job.tag = job.key.seal_in_place(&job.iv, job.mac_prefix.as_ref(), job.data);
-    }
+    let backend = least_backend(jobs);
+    on_backend!(
+        backend,
+        jobs.iter_mut().for_each(Job::finish_alone),
+        x86::aes_ni::batch::seal(jobs),
+        x86::vaes_512::batch::seal(jobs),
+    );
 }
 
 /// Opens every job, side by side.
@@ -50,8 +58,90 @@ pub fn seal_batch(jobs: &mut [CbcCmacSeal<'_>]) {
 /// The jobs may have different keys and different lengths; each gets what
 /// [`CbcCmacKey::open_in_place`] would give it alone, in its `result`.
 pub fn open_batch(jobs: &mut [CbcCmacOpen<'_>]) {
+    let backend = least_backend(jobs);
+    on_backend!(
+        backend,
+        jobs.iter_mut().for_each(Job::finish_alone),
+        x86::aes_ni::batch::authenticate(jobs),
+        x86::vaes_512::batch::authenticate(jobs),
+    );
     for job in jobs {
-        job.result = job.key.open_in_place(&job.iv, job.mac_prefix.as_ref(), job.data, &job.tag);
+        if let (Ok(()), (blocks, [])) = (job.result, job.data.as_chunks_mut()) {
+            job.key.decrypt(&job.iv, blocks);
+        }
+    }
+}
+
+/// The backend that all keys of a batch can run on: a batch of keys made for different ones, which
+/// only tests do, takes the plainest.
+fn least_backend<J: Job>(jobs: &[J]) -> Backend {
+    jobs.iter().map(|job| job.key().backend()).min().unwrap_or(Backend::Portable)
+}
+
+/// A job as the lanes of a batch kernel see it.
+pub(crate) trait Job {
+    /// Whether it encrypts before it authenticates, or only authenticates.
+    const SEALS: bool;
+
+    fn key(&self) -> &CbcCmacKey;
+
+    /// Key, initialisation vector, prefix and blocks.
+    fn parts(&mut self) -> (&CbcCmacKey, &Block, Option<&Block>, &mut [Block]);
+
+    /// Takes the tag, once the lanes have computed it.
+    fn finish(&mut self, tag: Block);
+
+    /// Does what the lanes would have done, without them.
+    fn finish_alone(&mut self);
+}
+
+impl Job for CbcCmacSeal<'_> {
+    const SEALS: bool = true;
+
+    fn key(&self) -> &CbcCmacKey {
+        self.key
+    }
+
+    fn parts(&mut self) -> (&CbcCmacKey, &Block, Option<&Block>, &mut [Block]) {
+        (self.key, &self.iv, self.mac_prefix.as_ref(), whole_blocks(self.data))
+    }
+
+    fn finish(&mut self, tag: Block) {
+        self.tag = tag;
+    }
+
+    fn finish_alone(&mut self) {
+        self.tag = self.key.seal_in_place(&self.iv, self.mac_prefix.as_ref(), self.data);
+    }
+}
+
+impl Job for CbcCmacOpen<'_> {
+    const SEALS: bool = false;
+
+    fn key(&self) -> &CbcCmacKey {
+        self.key
+    }
+
+    fn parts(&mut self) -> (&CbcCmacKey, &Block, Option<&Block>, &mut [Block]) {
+        // A frame with a part of a block is refused by `finish_alone`, as any frame without blocks.
+        let blocks = match self.data.as_chunks_mut() {
+            (blocks, []) => blocks,
+            _ => &mut [],
+        };
+        (self.key, &self.iv, self.mac_prefix.as_ref(), blocks)
+    }
+
+    fn finish(&mut self, tag: Block) {
+        self.result = Mismatch::unless_equal(&tag, &self.tag);
+    }
+
+    fn finish_alone(&mut self) {
+        let (blocks, rest) = self.data.as_chunks();
+        self.result = if rest.is_empty() {
+            Mismatch::unless_equal(&self.key.tag(self.mac_prefix.as_ref(), blocks), &self.tag)
+        } else {
+            Err(Mismatch)
+        };
     }
 }
 

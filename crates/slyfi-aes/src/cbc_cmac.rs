@@ -1,6 +1,9 @@
 use core::fmt;
 
-use crate::schedule::RoundKeys;
+use crate::backend::on_backend;
+use crate::mac_key::MacKey;
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
 use crate::{Backend, Block, EncryptKey, Mismatch, backend, portable};
 
 /// A pair of AES-128 keys: one encrypts in CBC mode, the other authenticates the ciphertext with
@@ -14,7 +17,7 @@ use crate::{Backend, Block, EncryptKey, Mismatch, backend, portable};
 #[derive(Clone)]
 pub struct CbcCmacKey {
     pub(crate) encrypt: EncryptKey,
-    pub(crate) mac: RoundKeys<11>,
+    pub(crate) mac: MacKey,
 }
 
 impl CbcCmacKey {
@@ -31,7 +34,10 @@ impl CbcCmacKey {
     }
 
     fn with_backend(backend: Backend, encrypt: &[u8; 16], mac: &[u8; 16]) -> Self {
-        Self { encrypt: EncryptKey::with_backend(backend, encrypt), mac: RoundKeys::raw(mac) }
+        Self {
+            encrypt: EncryptKey::with_backend(backend, encrypt),
+            mac: MacKey::with_backend(backend, mac),
+        }
     }
 
     /// Encrypts `data` in place (CBC, SP 800-38A §6.2) and returns the tag of `mac_prefix`, if there
@@ -40,7 +46,13 @@ impl CbcCmacKey {
     /// # Panics
     /// If `data` is not a whole number of blocks: padding belongs to the caller.
     pub fn seal_in_place(&self, iv: &Block, mac_prefix: Option<&Block>, data: &mut [u8]) -> Block {
-        portable::cbc::seal(self, iv, mac_prefix, whole_blocks(data))
+        let blocks = whole_blocks(data);
+        on_backend!(
+            self.backend(),
+            portable::cbc::seal(self, iv, mac_prefix, blocks),
+            x86::chain::seal(self, iv, mac_prefix, blocks),
+            x86::chain::seal(self, iv, mac_prefix, blocks),
+        )
     }
 
     /// Verifies `tag` in constant time and only then decrypts `data` in place.
@@ -56,7 +68,33 @@ impl CbcCmacKey {
         tag: &Block,
     ) -> Result<(), Mismatch> {
         let (blocks, []) = data.as_chunks_mut() else { return Err(Mismatch) };
-        portable::cbc::open(self, iv, mac_prefix, blocks, tag)
+        Mismatch::unless_equal(&self.tag(mac_prefix, blocks), tag)?;
+        self.decrypt(iv, blocks);
+        Ok(())
+    }
+
+    /// The CMAC of prefix and ciphertext.
+    pub(crate) fn tag(&self, mac_prefix: Option<&Block>, blocks: &[Block]) -> Block {
+        on_backend!(
+            self.backend(),
+            portable::cbc::tag(self, mac_prefix, blocks),
+            x86::chain::tag(&self.mac, mac_prefix, blocks),
+            x86::chain::tag(&self.mac, mac_prefix, blocks),
+        )
+    }
+
+    /// CBC decryption, once the tag has been verified.
+    pub(crate) fn decrypt(&self, iv: &Block, blocks: &mut [Block]) {
+        on_backend!(
+            self.backend(),
+            portable::cbc::decrypt(self, iv, blocks),
+            x86::aes_ni::cbc::decrypt(&self.encrypt.keys, iv, blocks),
+            x86::vaes_512::cbc::decrypt(&self.encrypt.keys, iv, blocks),
+        );
+    }
+
+    pub(crate) fn backend(&self) -> Backend {
+        self.encrypt.backend
     }
 
     /// The encryption key, which also makes the addresses of the suite `2008` (slyfi-2008 §3.4).

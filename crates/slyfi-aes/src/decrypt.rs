@@ -1,13 +1,16 @@
 use core::fmt;
 
-use crate::schedule::RoundKeys;
+use crate::backend::on_backend;
+use crate::key_words::KeyWords;
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
 use crate::{Backend, Block, backend, portable};
 
 /// An expanded AES-128 key that decrypts (FIPS 197 §5.3.5, the equivalent inverse cipher). Zeroised
 /// on drop.
 #[derive(Clone)]
 pub struct DecryptKey {
-    keys: RoundKeys<11>,
+    keys: KeyWords<11>,
     backend: Backend,
 }
 
@@ -25,12 +28,23 @@ impl DecryptKey {
     }
 
     fn with_backend(backend: Backend, key: &[u8; 16]) -> Self {
-        Self { keys: RoundKeys::raw(key), backend }
+        let keys = on_backend!(
+            backend,
+            KeyWords::raw(key),
+            x86::keys::inverse(&x86::keys::expand_128(key)),
+            x86::keys::inverse(&x86::keys::expand_128(key)),
+        );
+        Self { keys, backend }
     }
 
     /// Decrypts one block in place.
     pub fn decrypt_block(&self, block: &mut Block) {
-        portable::block::decrypt(&self.keys.bytes(0), block);
+        on_backend!(
+            self.backend,
+            portable::block::decrypt(&self.keys.bytes(0), block),
+            x86::aes_ni::ecb::decrypt_block(&self.keys, block),
+            x86::aes_ni::ecb::decrypt_block(&self.keys, block),
+        );
     }
 }
 

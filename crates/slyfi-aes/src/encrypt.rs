@@ -1,12 +1,15 @@
 use core::fmt;
 
-use crate::schedule::RoundKeys;
+use crate::backend::on_backend;
+use crate::key_words::KeyWords;
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
 use crate::{Backend, Block, backend, portable};
 
 /// An expanded AES-128 key that encrypts (FIPS 197 §5.1). Zeroised on drop.
 #[derive(Clone)]
 pub struct EncryptKey {
-    pub(crate) keys: RoundKeys<11>,
+    pub(crate) keys: KeyWords<11>,
     pub(crate) backend: Backend,
 }
 
@@ -24,18 +27,34 @@ impl EncryptKey {
     }
 
     pub(crate) fn with_backend(backend: Backend, key: &[u8; 16]) -> Self {
-        Self { keys: RoundKeys::raw(key), backend }
+        let keys = on_backend!(
+            backend,
+            KeyWords::raw(key),
+            x86::keys::expand_128(key),
+            x86::keys::expand_128(key),
+        );
+        Self { keys, backend }
     }
 
     /// Encrypts one block in place.
     pub fn encrypt_block(&self, block: &mut Block) {
-        self.encrypt_blocks(core::slice::from_mut(block));
+        on_backend!(
+            self.backend,
+            portable::block::encrypt(&self.keys.bytes(0), core::slice::from_mut(block)),
+            x86::aes_ni::ecb::encrypt_block(&self.keys, block),
+            x86::aes_ni::ecb::encrypt_block(&self.keys, block),
+        );
     }
 
     /// Encrypts each block in place, independently (ECB, SP 800-38A §6.1): the batch of an address
     /// table.
     pub fn encrypt_blocks(&self, blocks: &mut [Block]) {
-        portable::block::encrypt(&self.keys.bytes(0), blocks);
+        on_backend!(
+            self.backend,
+            portable::block::encrypt(&self.keys.bytes(0), blocks),
+            x86::aes_ni::ecb::encrypt_blocks(&self.keys, blocks),
+            x86::vaes_512::ecb::encrypt_blocks(&self.keys, blocks),
+        );
     }
 }
 

@@ -1,7 +1,10 @@
 use core::fmt;
 
-use crate::schedule::RoundKeys;
-use crate::{Backend, Block, Mismatch, backend, portable};
+use crate::backend::on_backend;
+use crate::key_words::KeyWords;
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
+use crate::{Backend, Block, EncryptKey, Mismatch, backend, portable};
 
 /// Most bytes in one message: the 32-bit block counter starts at 2 and must not come round
 /// (SP 800-38D §5.2.1.1: 2³⁹ − 256 bits).
@@ -17,13 +20,16 @@ const MAX_AAD: u64 = (1 << 61) - 1;
 #[derive(Clone)]
 pub struct GcmKey {
     /// The schedule of AES-256, of which AES-128 uses the first eleven.
-    pub(crate) keys: RoundKeys<15>,
+    keys: KeyWords<15>,
+    /// H¹⁷ to H¹; zeros on the portable backend.
+    powers: KeyWords<17>,
     size: KeySize,
     backend: Backend,
 }
 
+/// Which AES is under the GCM.
 #[derive(Clone, Copy)]
-enum KeySize {
+pub(crate) enum KeySize {
     Aes128,
     Aes256,
 }
@@ -54,11 +60,30 @@ impl GcmKey {
     }
 
     fn with_backend_128(backend: Backend, key: &[u8; 16]) -> Self {
-        Self { keys: RoundKeys::raw(key), size: KeySize::Aes128, backend }
+        let mut keys = KeyWords::raw(key);
+        let schedule = EncryptKey::with_backend(backend, key).keys;
+        keys.0[..11].copy_from_slice(&schedule.0);
+        Self::with_schedule(backend, KeySize::Aes128, keys)
     }
 
     fn with_backend_256(backend: Backend, key: &[u8; 32]) -> Self {
-        Self { keys: RoundKeys::raw(key), size: KeySize::Aes256, backend }
+        let keys = on_backend!(
+            backend,
+            KeyWords::raw(key),
+            x86::keys::expand_256(key),
+            x86::keys::expand_256(key),
+        );
+        Self::with_schedule(backend, KeySize::Aes256, keys)
+    }
+
+    fn with_schedule(backend: Backend, size: KeySize, keys: KeyWords<15>) -> Self {
+        let powers = on_backend!(
+            backend,
+            KeyWords([0; 17]),
+            x86::aes_ni::gcm::powers(&keys, size),
+            x86::aes_ni::gcm::powers(&keys, size),
+        );
+        Self { keys, powers, size, backend }
     }
 
     /// Encrypts `data` in place and returns the tag of `aad` and the ciphertext (SP 800-38D §7.1).
@@ -67,7 +92,21 @@ impl GcmKey {
     /// If `data` or `aad` is longer than GCM allows (64 GiB, 2 EiB).
     pub fn seal_in_place(&self, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Block {
         assert!(allowed(aad, data), "longer than SP 800-38D §5.2.1.1 allows");
-        self.with_raw_key(|key| portable::gcm::seal(key, nonce, aad, data))
+        let Self { keys, powers, size, backend } = self;
+        match size {
+            KeySize::Aes128 => on_backend!(
+                backend,
+                portable::gcm::seal(keys, *size, nonce, aad, data),
+                x86::aes_ni::gcm::seal::<10>(keys, powers, nonce, aad, data),
+                x86::vaes_512::gcm::seal::<10>(keys, powers, nonce, aad, data),
+            ),
+            KeySize::Aes256 => on_backend!(
+                backend,
+                portable::gcm::seal(keys, *size, nonce, aad, data),
+                x86::aes_ni::gcm::seal::<14>(keys, powers, nonce, aad, data),
+                x86::vaes_512::gcm::seal::<14>(keys, powers, nonce, aad, data),
+            ),
+        }
     }
 
     /// Verifies `tag` in constant time and only then decrypts `data` in place (SP 800-38D §7.2).
@@ -85,14 +124,20 @@ impl GcmKey {
         if !allowed(aad, data) {
             return Err(Mismatch);
         }
-        self.with_raw_key(|key| portable::gcm::open(key, nonce, aad, data, tag))
-    }
-
-    fn with_raw_key<T>(&self, f: impl FnOnce(&[u8]) -> T) -> T {
-        let key = zeroize::Zeroizing::new([self.keys.bytes(0), self.keys.bytes(1)]);
-        match self.size {
-            KeySize::Aes128 => f(&key[0]),
-            KeySize::Aes256 => f(key.as_flattened()),
+        let Self { keys, powers, size, backend } = self;
+        match size {
+            KeySize::Aes128 => on_backend!(
+                backend,
+                portable::gcm::open(keys, *size, nonce, aad, data, tag),
+                x86::aes_ni::gcm::open::<10>(keys, powers, nonce, aad, data, tag),
+                x86::vaes_512::gcm::open::<10>(keys, powers, nonce, aad, data, tag),
+            ),
+            KeySize::Aes256 => on_backend!(
+                backend,
+                portable::gcm::open(keys, *size, nonce, aad, data, tag),
+                x86::aes_ni::gcm::open::<14>(keys, powers, nonce, aad, data, tag),
+                x86::vaes_512::gcm::open::<14>(keys, powers, nonce, aad, data, tag),
+            ),
         }
     }
 }

@@ -1,32 +1,49 @@
 use aes_gcm::aead::{AeadInOut, KeyInit, Nonce, Tag};
 use aes_gcm::{Aes128Gcm, Aes256Gcm};
+use zeroize::Zeroizing;
 
+use crate::gcm::KeySize;
+use crate::key_words::KeyWords;
 use crate::{Block, Mismatch};
 
-/// GCM encryption in place (SP 800-38D §7.1); a key of 16 or of 32 bytes.
-pub(crate) fn seal(key: &[u8], nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Block {
-    match key.try_into() {
-        Ok(key) => seal_with(&Aes128Gcm::new(key), nonce, aad, data),
-        Err(_) => seal_with(&aes_256(key), nonce, aad, data),
+/// GCM encryption in place (SP 800-38D §7.1).
+pub(crate) fn seal(
+    keys: &KeyWords<15>,
+    size: KeySize,
+    nonce: &[u8; 12],
+    aad: &[u8],
+    data: &mut [u8],
+) -> Block {
+    match size {
+        KeySize::Aes128 => seal_with(&aes_128(keys), nonce, aad, data),
+        KeySize::Aes256 => seal_with(&aes_256(keys), nonce, aad, data),
     }
 }
 
 /// GCM decryption in place (SP 800-38D §7.2); the tag is checked before anything is written.
 pub(crate) fn open(
-    key: &[u8],
+    keys: &KeyWords<15>,
+    size: KeySize,
     nonce: &[u8; 12],
     aad: &[u8],
     data: &mut [u8],
     tag: &Block,
 ) -> Result<(), Mismatch> {
-    match key.try_into() {
-        Ok(key) => open_with(&Aes128Gcm::new(key), nonce, aad, data, tag),
-        Err(_) => open_with(&aes_256(key), nonce, aad, data, tag),
+    match size {
+        KeySize::Aes128 => open_with(&aes_128(keys), nonce, aad, data, tag),
+        KeySize::Aes256 => open_with(&aes_256(keys), nonce, aad, data, tag),
     }
 }
 
-fn aes_256(key: &[u8]) -> Aes256Gcm {
-    Aes256Gcm::new(key.try_into().expect("a GCM key has 16 or 32 bytes"))
+fn aes_128(keys: &KeyWords<15>) -> Aes128Gcm {
+    Aes128Gcm::new(&keys.bytes(0).into())
+}
+
+fn aes_256(keys: &KeyWords<15>) -> Aes256Gcm {
+    let mut key = Zeroizing::new([0; 32]);
+    key[..16].copy_from_slice(&keys.bytes(0));
+    key[16..].copy_from_slice(&keys.bytes(1));
+    Aes256Gcm::new((&*key).into())
 }
 
 fn seal_with<A: AeadInOut>(cipher: &A, nonce: &[u8; 12], aad: &[u8], data: &mut [u8]) -> Block {

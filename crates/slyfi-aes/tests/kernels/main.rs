@@ -1,0 +1,9 @@
+//! One test body over all backends, in one program so that it links once.
+
+mod batch;
+mod cbc_cmac;
+mod cmac;
+mod ecb;
+mod gcm;
+mod keys;
+mod support;
