@@ -1,0 +1,12 @@
+//! The steps, a file for each kind.
+
+pub mod deps;
+pub mod fuzz;
+pub mod guest;
+pub mod hygiene;
+pub mod lint;
+pub mod no_std;
+pub mod sanitize;
+pub mod system;
+pub mod tests;
+pub mod vectors;
