@@ -161,14 +161,14 @@ impl Directory {
     /// Returns the address and the keys to send a message of `class` with, at `wall`.
     ///
     /// # Errors
-    /// [`NoKeys`]; also if there is no such pairing, as [`NoKeys::Erased`].
+    /// [`NoKeys`].
     pub fn sending(
         &self,
         index: u32,
         class: Class,
         wall: UnixTime,
     ) -> Result<(Address, TrystKeys), NoKeys> {
-        let pairing = self.get(index).ok_or(NoKeys::Erased)?;
+        let pairing = self.get(index).ok_or(NoKeys::NoPairing)?;
         let interval = u64::try_from(pairing.interval_at(wall)).map_err(|_| NoKeys::BeforeT0)?;
         let keys = pairing.tryst_keys(self.side.sends(), interval)?;
         Ok((tryst::address(&keys.addr, class, interval), keys))
@@ -177,9 +177,9 @@ impl Directory {
     /// Returns the keys to open a message of `interval` with.
     ///
     /// # Errors
-    /// [`NoKeys`]; also if there is no such pairing, as [`NoKeys::Erased`].
+    /// [`NoKeys`].
     pub fn receiving(&self, index: u32, interval: u64) -> Result<TrystKeys, NoKeys> {
-        let pairing = self.get(index).ok_or(NoKeys::Erased)?;
+        let pairing = self.get(index).ok_or(NoKeys::NoPairing)?;
         pairing.tryst_keys(self.side.receives(), interval)
     }
 
@@ -218,7 +218,7 @@ impl Directory {
 
 /// Ids are random; this spreads also those that are not.
 fn hash(id: &[u8; 8]) -> u64 {
-    let wide = u128::from(u64::from_le_bytes(*id)) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    let wide = u128::from(u64::from_le_bytes(*id)) * 0x9e37_79b9_7f4a_7c15;
     (wide >> 64) as u64 ^ wide as u64
 }
 

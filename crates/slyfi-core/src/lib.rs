@@ -28,3 +28,5 @@ pub mod sizes;
 pub mod suite;
 pub mod table;
 pub mod tryst;
+#[cfg(feature = "vectors")]
+pub mod vectors;

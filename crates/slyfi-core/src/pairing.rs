@@ -98,9 +98,11 @@ pub struct Terms {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfRange;
 
-/// The keys of the day asked for are erased, or the day is absurdly far ahead.
+/// Why there are no keys for an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoKeys {
+    /// There is no such pairing.
+    NoPairing,
     /// The wanted interval lies on a day whose keys have been erased: the clock went back too far.
     Erased,
     /// The wanted interval lies before T0.

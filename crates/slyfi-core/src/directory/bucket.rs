@@ -3,6 +3,9 @@ use alloc::vec::Vec;
 use slyfi_base::UnixTime;
 use zeroize::Zeroize;
 
+/// A clock that goes back by less than this many seconds turns nothing back.
+const JITTER_S: u64 = 2;
+
 /// What pairings that turn at the same second have in common.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct BucketKey {
@@ -84,6 +87,11 @@ impl Bucket {
     /// Whether a turn is under way.
     pub(super) fn is_turning(&self) -> bool {
         self.at != self.to
+    }
+
+    /// Whether the clock went back behind the bucket by more than jitter.
+    pub(super) fn is_ahead(&self, wall: UnixTime) -> bool {
+        self.key.tick_at(wall.as_secs() + JITTER_S) < self.at
     }
 
     /// Takes a member out; calls `moved` with each other member's index and new position.

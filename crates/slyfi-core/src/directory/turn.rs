@@ -15,9 +15,6 @@ const BATCH: usize = 64;
 /// What a member costs that cannot go with the batch, in members.
 const SLOW: usize = 16;
 
-/// A clock that goes back by less than this turns nothing back.
-const JITTER_S: u64 = 2;
-
 /// What a [`Directory::turn`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[must_use]
@@ -106,8 +103,7 @@ impl Directory {
     fn turn_back(&mut self, wall: UnixTime) {
         for number in 0..self.buckets.len() as u32 {
             let bucket = &self.buckets[number as usize];
-            let ahead = bucket.key.tick_at(wall.as_secs() + JITTER_S) < bucket.at;
-            if ahead && bucket.due.is_some() {
+            if bucket.due.is_some() && bucket.is_ahead(wall) {
                 self.schedule(number, Some(0));
             }
         }
@@ -170,8 +166,10 @@ impl Directory {
         if bucket.cursor == bucket.members.len() {
             bucket.at = bucket.to;
             bucket.cursor = 0;
-            let next = (!bucket.members.is_empty()).then(|| bucket.key.begins(bucket.at + 1));
-            self.schedule(number, next);
+            // The clock may have gone back while the turn was under way.
+            let ahead = bucket.is_ahead(self.turned);
+            let next = if ahead { 0 } else { bucket.key.begins(bucket.at + 1) };
+            self.schedule(number, Some(next));
         }
     }
 

@@ -11,6 +11,7 @@ pub struct ShroudSender {
     pub(super) keys: DirectionKeys,
     sizes: Sizes,
     next: u64,
+    sealed: u64,
     limits: Limits,
 }
 
@@ -50,6 +51,7 @@ impl ShroudSender {
             keys: secret.expand(),
             sizes,
             next: 1,
+            sealed: 0,
             limits: Limits::default(),
         }
     }
@@ -77,7 +79,7 @@ impl ShroudSender {
 
     /// Returns whether the soft limit is reached and a new session should replace this one.
     pub const fn is_worn(&self) -> bool {
-        self.next > self.limits.soft
+        self.sealed >= self.limits.soft
     }
 
     /// Returns the longest message, in bytes.
@@ -116,11 +118,12 @@ impl ShroudSender {
     ) -> Result<Begun, SealError> {
         let len = self.sizes.sealed_len(self.suite, message_len).ok_or(SealError::TooLong)?;
         let body = body.get_mut(..len).ok_or(SealError::TooLong)?;
-        if self.next > self.limits.hard {
+        if self.sealed >= self.limits.hard || self.next == u64::MAX {
             return Err(SealError::Exhausted);
         }
         let number = self.next;
         self.next += 1;
+        self.sealed += 1;
         let (address, rest) = body.split_at_mut(ADDRESS_LEN);
         address.copy_from_slice(&self.keys.address(number));
         let text_len = rest.len() - TAG_LEN;
