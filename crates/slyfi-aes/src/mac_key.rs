@@ -50,5 +50,5 @@ impl Drop for MacKey {
 
 /// Multiplies by x in GF(2¹²⁸) as CMAC has it (RFC 4493 §2.3), in constant time.
 fn double(value: u128) -> u128 {
-    value << 1 ^ (value >> 127) * 0x87
+    (value << 1) ^ ((value >> 127) * 0x87)
 }

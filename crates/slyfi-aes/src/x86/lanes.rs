@@ -144,6 +144,10 @@ impl<const N: usize> Lanes<N> {
     #[target_feature(enable = "sse2")]
     fn fill_from_last(&mut self, lane: usize, scratch: *mut Block) {
         let last = self.busy;
+        if lane == last {
+            self.at[last] = scratch;
+            return;
+        }
         for row in self.enc.iter_mut().chain(&mut self.mac) {
             row[lane] = row[last];
         }

@@ -25,7 +25,7 @@ pub(in crate::x86) const POLYNOMIAL: u128 = 0xc200_0000_0000_0000_0000_0000_0000
 #[target_feature(enable = "pclmulqdq,sse4.1")]
 pub(super) fn powers(h: __m128i) -> Powers {
     let h = word(h);
-    let times_x = h << 1 ^ (h >> 127) * POLYNOMIAL;
+    let times_x = (h << 1) ^ ((h >> 127) * POLYNOMIAL);
     let mut powers = [_mm_setzero_si128(); POWERS + 1];
     powers[1] = vector(times_x);
     for k in 2..=POWERS {

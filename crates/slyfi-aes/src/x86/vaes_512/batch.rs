@@ -44,7 +44,6 @@ unsafe fn kernel<const SEALS: bool>(lanes: &mut Lanes<LANES>, count: usize) {
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
 unsafe fn step<const W: usize, const SEALS: bool>(lanes: &mut Lanes<LANES>, count: usize) {
     let zeros = [_mm512_setzero_si512(); W];
-    let (mut ciphertext, mut pending) = (zeros, zeros);
     let at = lanes.at;
     // SAFETY: `Lanes` is aligned to 64 bytes and each of these begins at a multiple of that; sixteen
     // 128-bit vectors are four of 512 bits.
@@ -56,39 +55,51 @@ unsafe fn step<const W: usize, const SEALS: bool>(lanes: &mut Lanes<LANES>, coun
             &mut *(&raw mut lanes.pending).cast::<[__m512i; 4]>(),
         )
     };
-    ciphertext.copy_from_slice(&ciphertexts[..W]);
-    pending.copy_from_slice(&pendings[..W]);
-    for i in 0..count {
-        let (mut x, mut y) = (zeros, zeros);
+    let mut chains = Chains::<W> { enc, mac, ciphertext: zeros, pending: zeros };
+    chains.ciphertext.copy_from_slice(&ciphertexts[..W]);
+    chains.pending.copy_from_slice(&pendings[..W]);
+    let (quads, rest) = (count / 4, count % 4);
+    let blocks: [_; W] = core::array::from_fn(|w| Quad { at: [0, 1, 2, 3].map(|lane| at[4 * w + lane]) });
+    for quad in 0..quads {
+        let mut data = [[_mm512_setzero_si512(); 4]; W];
+        for w in 0..W {
+            // SAFETY: the caller's contract: `count` blocks are readable at every lane.
+            data[w] = unsafe { blocks[w].load(4 * quad) };
+        }
+        macro_rules! go { ($i:literal) => {
+            let mut x = zeros;
+            for w in 0..W {
+                x[w] = data[w][$i];
+            }
+            x = chains.step::<SEALS>(x);
+            for w in 0..W {
+                data[w][$i] = x[w];
+            }
+        } }
+        go!(0); go!(1); go!(2); go!(3);
+        if SEALS {
+            for w in 0..W {
+                // SAFETY: the caller's contract: writable as well.
+                unsafe { blocks[w].store(4 * quad, data[w]) };
+            }
+        }
+    }
+    for i in count - rest..count {
+        let mut x = zeros;
         for w in 0..W {
             // SAFETY: the caller's contract: `count` blocks are readable at every lane.
             x[w] = unsafe { gather(&at, w, i) };
-            y[w] = _mm512_xor_si512(pending[w], mac[0][w]);
-            if SEALS {
-                x[w] = _mm512_ternarylogic_epi64::<0x96>(ciphertext[w], x[w], enc[0][w]);
-            }
         }
-        for round in 1..10 {
+        x = chains.step::<SEALS>(x);
+        if SEALS {
             for w in 0..W {
-                y[w] = _mm512_aesenc_epi128(y[w], mac[round][w]);
-                if SEALS {
-                    x[w] = _mm512_aesenc_epi128(x[w], enc[round][w]);
-                }
-            }
-        }
-        for w in 0..W {
-            if SEALS {
-                x[w] = _mm512_aesenclast_epi128(x[w], enc[10][w]);
                 // SAFETY: the caller's contract: writable as well.
                 unsafe { scatter(&at, w, i, x[w]) };
             }
-            // The last round's key takes the ciphertext block with it.
-            pending[w] = _mm512_aesenclast_epi128(y[w], _mm512_xor_si512(mac[10][w], x[w]));
         }
-        ciphertext = x;
     }
-    ciphertexts[..W].copy_from_slice(&ciphertext);
-    pendings[..W].copy_from_slice(&pending);
+    ciphertexts[..W].copy_from_slice(&chains.ciphertext);
+    pendings[..W].copy_from_slice(&chains.pending);
 }
 
 /// Block `i` of the four lanes of register `w`.
@@ -123,4 +134,98 @@ unsafe fn scatter(at: &[*mut Block; LANES], w: usize, i: usize, value: __m512i) 
         store(2, _mm512_extracti32x4_epi32::<2>(value));
         store(3, _mm512_extracti32x4_epi32::<3>(value));
     }
+}
+
+/// The chains of `4 * W` lanes.
+struct Chains<'a, const W: usize> {
+    enc: &'a Keys,
+    mac: &'a Keys,
+    ciphertext: [__m512i; W],
+    pending: [__m512i; W],
+}
+
+impl<const W: usize> Chains<'_, W> {
+    /// Takes every lane on by one block; returns the ciphertext.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
+    fn step<const SEALS: bool>(&mut self, blocks: [__m512i; W]) -> [__m512i; W] {
+        let Self { enc, mac, .. } = *self;
+        let (mut x, mut y) = (blocks, self.pending);
+        for w in 0..W {
+            y[w] = _mm512_xor_si512(y[w], mac[0][w]);
+            if SEALS {
+                x[w] = _mm512_ternarylogic_epi64::<0x96>(self.ciphertext[w], x[w], enc[0][w]);
+            }
+        }
+        for round in 1..10 {
+            for w in 0..W {
+                y[w] = pin(_mm512_aesenc_epi128(y[w], mac[round][w]));
+                if SEALS {
+                    x[w] = pin(_mm512_aesenc_epi128(x[w], enc[round][w]));
+                }
+            }
+        }
+        for w in 0..W {
+            if SEALS {
+                x[w] = _mm512_aesenclast_epi128(x[w], enc[10][w]);
+            }
+            // The last round's key takes the ciphertext block with it.
+            self.pending[w] = _mm512_aesenclast_epi128(y[w], _mm512_xor_si512(mac[10][w], x[w]));
+        }
+        self.ciphertext = x;
+        x
+    }
+}
+
+/// Keeps the compiler from moving an instruction past its neighbours: it would run the chains one
+/// after another to save registers, and keep copies of the round keys instead of reading them in place.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn pin(mut value: __m512i) -> __m512i {
+    // SAFETY: no instruction at all.
+    unsafe { core::arch::asm!("/* {0} */", inout(zmm_reg) value, options(nostack, preserves_flags)) };
+    value
+}
+
+/// Four lanes whose blocks stand side by side in a register.
+#[derive(Clone, Copy)]
+struct Quad {
+    at: [*mut Block; 4],
+}
+
+impl Quad {
+    /// Blocks `i..i + 4` of the lanes.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load(self, i: usize) -> [__m512i; 4] {
+        // SAFETY: the caller's contract.
+        transpose(self.at.map(|at| unsafe { _mm512_loadu_si512(at.add(i).cast()) }))
+    }
+
+    /// Stores blocks `i..i + 4` of the lanes.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store(self, i: usize, blocks: [__m512i; 4]) {
+        let rows = transpose(blocks);
+        for (at, row) in self.at.into_iter().zip(rows) {
+            // SAFETY: the caller's contract.
+            unsafe { _mm512_storeu_si512(at.add(i).cast(), row) };
+        }
+    }
+}
+
+/// Block `j` of row `i` becomes block `i` of row `j`.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn transpose([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
+    let ab_low = _mm512_shuffle_i64x2::<0x44>(a, b); // a0 a1 b0 b1
+    let ab_high = _mm512_shuffle_i64x2::<0xee>(a, b); // a2 a3 b2 b3
+    let cd_low = _mm512_shuffle_i64x2::<0x44>(c, d);
+    let cd_high = _mm512_shuffle_i64x2::<0xee>(c, d);
+    [
+        _mm512_shuffle_i64x2::<0x88>(ab_low, cd_low), // a0 b0 c0 d0
+        _mm512_shuffle_i64x2::<0xdd>(ab_low, cd_low), // a1 b1 c1 d1
+        _mm512_shuffle_i64x2::<0x88>(ab_high, cd_high),
+        _mm512_shuffle_i64x2::<0xdd>(ab_high, cd_high),
+    ]
 }

@@ -1,0 +1,36 @@
+//! Libraries to compare with. Without the feature `peers` only RustCrypto is in the build, and the
+//! suites report the others as not measured.
+
+pub mod cbc;
+pub mod gcm;
+#[cfg(has_ipsec_mb)]
+mod ipsec_mb;
+mod rust_crypto;
+
+pub use rust_crypto::{RustCrypto, rust_crypto_many};
+
+/// Why a peer is missing.
+pub const WITHOUT: &str = "built without the feature `peers`";
+
+/// Encryption key, MAC key and initialisation vector.
+pub type LinkKeys<'a> = (&'a [u8; 16], &'a [u8; 16], &'a [u8; 16]);
+
+/// ipsec-mb sealing one frame of each link: 16 bytes that are only authenticated, then whole blocks.
+/// Returns the tags.
+pub fn ipsec_mb<const N: usize>(
+    links: [LinkKeys<'_>; N],
+) -> Option<impl FnMut(&mut [Vec<u8>; N]) -> [[u8; 16]; N] + use<N>> {
+    #[cfg(has_ipsec_mb)]
+    {
+        let mut manager = ipsec_mb::IpsecMb::new()?;
+        for (i, (enc, mac, iv)) in links.into_iter().enumerate() {
+            manager.link(i, enc, mac, iv);
+        }
+        Some(move |frames: &mut [Vec<u8>; N]| manager.seal(frames))
+    }
+    #[cfg(not(has_ipsec_mb))]
+    {
+        let _ = links;
+        None::<fn(&mut [Vec<u8>; N]) -> [[u8; 16]; N]>
+    }
+}

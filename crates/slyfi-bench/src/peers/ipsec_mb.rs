@@ -1,0 +1,63 @@
+//! Intel's multi-buffer library, through the shim in `ipsec_mb.c`.
+#![expect(unsafe_code, reason = "a C library without a binding")]
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+/// A manager with a key pair for each of at most 64 links.
+pub struct IpsecMb {
+    state: NonNull<c_void>,
+}
+
+unsafe extern "C" {
+    fn slyfi_imb_new() -> *mut c_void;
+    fn slyfi_imb_free(state: *mut c_void);
+    fn slyfi_imb_link(state: *mut c_void, i: u32, enc: *const u8, mac: *const u8, iv: *const u8);
+    fn slyfi_imb_seal(
+        state: *mut c_void,
+        count: u32,
+        frames: *const *mut u8,
+        len: u64,
+        tags: *mut [u8; 16],
+    ) -> u32;
+}
+
+impl IpsecMb {
+    /// A manager for this processor's best instructions; `None` if it cannot be made.
+    pub fn new() -> Option<Self> {
+        // SAFETY: no arguments; null means failure.
+        NonNull::new(unsafe { slyfi_imb_new() }).map(|state| Self { state })
+    }
+
+    /// Sets the keys and the initialisation vector of link `i`.
+    pub fn link(&mut self, i: usize, enc: &[u8; 16], mac: &[u8; 16], iv: &[u8; 16]) {
+        // SAFETY: the state is live, the arrays have the 16 bytes that are read.
+        unsafe {
+            let (enc, mac, iv) = (enc.as_ptr(), mac.as_ptr(), iv.as_ptr());
+            slyfi_imb_link(self.state.as_ptr(), i as u32, enc, mac, iv);
+        }
+    }
+
+    /// One frame of each link: a prefix of 16 bytes and whole blocks, all of one length.
+    pub fn seal<const N: usize>(&mut self, frames: &mut [Vec<u8>; N]) -> [[u8; 16]; N] {
+        let len = frames[0].len() - 16;
+        assert!(N <= 64 && frames.iter().all(|frame| frame.len() == len + 16));
+        let mut tags = [[0; 16]; N];
+        let frames = frames.each_mut().map(|frame| frame.as_mut_ptr());
+        // SAFETY: the state is live; N frames of 16 + len bytes and N tags are writable, and the call
+        // flushes every job before it returns.
+        let done = unsafe {
+            let (frames, tags) = (frames.as_ptr(), tags.as_mut_ptr());
+            slyfi_imb_seal(self.state.as_ptr(), N as u32, frames, len as u64, tags)
+        };
+        assert_eq!(done as usize, N, "ipsec-mb completes every job");
+        tags
+    }
+}
+
+impl Drop for IpsecMb {
+    fn drop(&mut self) {
+        // SAFETY: the state is live and not used again.
+        unsafe { slyfi_imb_free(self.state.as_ptr()) }
+    }
+}

@@ -1,0 +1,16 @@
+//! The suites, one module each.
+
+mod aes;
+
+use crate::report::Row;
+
+/// A suite of measurements.
+pub struct Suite {
+    /// What the command line calls it.
+    pub name: &'static str,
+    /// Measures, with so many slices for each contestant.
+    pub run: fn(u32) -> Vec<Row>,
+}
+
+/// Every suite.
+pub const ALL: &[Suite] = &[Suite { name: "aes", run: aes::run }];
