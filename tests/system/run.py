@@ -53,11 +53,13 @@ def scenarios(where):
 def run_one(module, air, binary, keep):
     """Runs one scenario; returns (outcome, reason, seconds)."""
     folder = tempfile.mkdtemp(prefix="slyfi-system-")
+    # The daemon's unprivileged user has to reach its store in it.
+    os.chmod(folder, 0o755)
     start = time.monotonic()
     outcome, reason = "FAIL", ""
     try:
-        module.run(Test(air, binary, folder))
-        outcome = "PASS"
+        # What a scenario returns is something it measured.
+        outcome, reason = "PASS", module.run(Test(air, binary, folder)) or ""
     except shell.Failed as failed:
         reason = str(failed)
     except shell.Skipped as skipped:

@@ -24,8 +24,12 @@ pub fn run(context: &Context<'_>) -> Outcome {
         Ok(program) => program,
         Err(why) => return Outcome::Failed(why),
     };
+    let packages = match reference_packages(context, "system") {
+        Ok(folder) => folder,
+        Err(why) => return Outcome::Skipped(why),
+    };
     let mut tests = context.command("python3");
-    tests.arg("tests/system/run.py").arg("--bin").arg(program);
+    tests.arg("tests/system/run.py").arg("--bin").arg(program).env("PYTHONPATH", packages);
     tests.arg("--keep").arg(context.cache("system"));
     outcome(context, "system", &mut tests, 2400)
 }
@@ -53,8 +57,10 @@ pub fn outcome(
 pub fn interactive(context: &Context<'_>, names: &[String]) -> Result<bool, String> {
     ready(context)?;
     let program = context.release_binary("system")?;
+    let packages = reference_packages(context, "system")?;
     let mut tests = context.command("python3");
     tests.arg("tests/system/run.py").arg("--bin").arg(program).args(names);
+    tests.env("PYTHONPATH", packages);
     tests.status().map(|s| s.success()).map_err(|e| e.to_string())
 }
 
@@ -70,36 +76,34 @@ fn ready(context: &Context<'_>) -> Result<(), String> {
     context.machine.ensure(&NEEDS)
 }
 
-/// Makes sure that python can import `package`; otherwise installs it into the target folder.
-/// Returns the folder to put on `PYTHONPATH`.
+/// Makes sure that python has what the references of `vectors/` import, which system tests use to
+/// read key logs; otherwise installs it into the target folder. Returns the folder for `PYTHONPATH`.
 ///
 /// # Errors
 /// One line that names the command to run.
-pub fn python_packages(
-    context: &Context<'_>,
-    step: &str,
-    package: &str,
-) -> Result<PathBuf, String> {
+pub fn reference_packages(context: &Context<'_>, step: &str) -> Result<PathBuf, String> {
+    // The first version with ML-KEM is new: distributions have older ones.
+    const IMPORT: &str = "from cryptography.hazmat.primitives.asymmetric import mlkem";
+    const PACKAGE: &str = "cryptography>=48";
     let folder = context.cache("python");
-    let there = |context: &Context<'_>| {
+    let there = || {
         let mut python = context.command("python3");
-        python.args(["-c", &format!("import {package}")]).env("PYTHONPATH", &folder);
+        python.args(["-c", IMPORT]).env("PYTHONPATH", &folder);
         context.run(step, &mut python, 60).is_ok_and(|done| done.ok)
     };
-    let command = format!("python3 -m pip install --target {} {package}", folder.display());
-    if there(context) {
+    let command = format!("python3 -m pip install --target {} '{PACKAGE}'", folder.display());
+    if there() {
         return Ok(folder);
     }
     if context.options.no_install {
-        return Err(format!("python has no {package}; run `{command}`"));
+        return Err(format!("python has no {PACKAGE}; run `{command}`"));
     }
-    println!("    installing {package} for python");
+    println!("    installing {PACKAGE} for python");
     let mut pip = context.command("python3");
-    pip.args(["-m", "pip", "install", "-q", package, "--target"]).arg(&folder);
-    let _ = context.run(step, &mut pip, 600)?;
-    if there(context) {
+    pip.args(["-m", "pip", "install", "-q", PACKAGE, "--target"]).arg(&folder);
+    if context.run(step, &mut pip, 600)?.ok && there() {
         Ok(folder)
     } else {
-        Err(format!("python has no {package}; run `{command}`"))
+        Err(format!("python has no {PACKAGE}; run `{command}`"))
     }
 }

@@ -1,0 +1,42 @@
+"""A clock that is an hour off: no link, and both sides say why."""
+
+import time
+
+from rig.daemon import Network
+from rig.shell import check, wait_until
+
+AIRS = ("packet",)
+
+
+def run(t):
+    net = Network(t, clients=1, start=False)
+    net.ap.start().ready()
+    client = net.clients[0]
+    # Paired with a good clock, which then goes wrong.
+    client.start(net.ap.invite()).ready().linked()
+    client.process.stop()
+    client.options = ["--clock-offset", "3600"]
+    client.start()
+
+    def client_says():
+        return "clock" in client.process.output().lower()
+    wait_until(client_says, 30, "the client's log speaks of its clock")
+
+    def ap_says():
+        off = net.ap.status()["clock"]["clients_off"]
+        return [seconds for seconds in off.values() if 3000 <= seconds <= 4200]
+    wait_until(ap_says, 30, "the access point's status names the client's clock")
+    time.sleep(1)
+    check(net.air.clients[0].ping(net.air.ap.ip4, count=2) == 0, "a link came up all the same")
+    if client.process.alive:
+        check(client.status()["phase"] != "linked", "the status says linked")
+        trouble = client.status()["trouble"] or ""
+        check("clock" in trouble.lower(), f"the status gives as reason: {trouble!r}")
+    else:
+        check(client.process.wait(1) != 0, "the client ended as if all were well")
+    # And with the clock put right, all is well: nothing was lost.
+    if client.process.alive:
+        client.process.stop()
+    client.options = []
+    client.start().ready().linked()
+    check(net.air.clients[0].ping(net.air.ap.ip4) == 3, "no link with the clock put right")
