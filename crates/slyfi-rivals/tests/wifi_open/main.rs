@@ -1,0 +1,5 @@
+//! wifi-open: the machines against each other, and against an adversary.
+
+mod adversary;
+mod machines;
+mod net;
