@@ -74,19 +74,19 @@ pub fn open_batch(jobs: &mut [CbcCmacOpen<'_>]) {
 
 /// The backend that all keys of a batch can run on: a batch of keys made for different ones, which
 /// only tests do, takes the plainest.
-fn least_backend<J: Job>(jobs: &[J]) -> Backend {
+fn least_backend<'k, J: Job<'k>>(jobs: &[J]) -> Backend {
     jobs.iter().map(|job| job.key().backend()).min().unwrap_or(Backend::Portable)
 }
 
 /// A job as the lanes of a batch kernel see it.
-pub(crate) trait Job {
+pub(crate) trait Job<'k> {
     /// Whether it encrypts before it authenticates, or only authenticates.
     const SEALS: bool;
 
-    fn key(&self) -> &CbcCmacKey;
+    fn key(&self) -> &'k CbcCmacKey;
 
-    /// Key, initialisation vector, prefix and blocks.
-    fn parts(&mut self) -> (&CbcCmacKey, &Block, Option<&Block>, &mut [Block]);
+    /// Initialisation vector, prefix and blocks.
+    fn parts(&mut self) -> (&Block, Option<&Block>, &mut [Block]);
 
     /// Takes the tag, once the lanes have computed it.
     fn finish(&mut self, tag: Block);
@@ -95,15 +95,15 @@ pub(crate) trait Job {
     fn finish_alone(&mut self);
 }
 
-impl Job for CbcCmacSeal<'_> {
+impl<'k> Job<'k> for CbcCmacSeal<'k> {
     const SEALS: bool = true;
 
-    fn key(&self) -> &CbcCmacKey {
+    fn key(&self) -> &'k CbcCmacKey {
         self.key
     }
 
-    fn parts(&mut self) -> (&CbcCmacKey, &Block, Option<&Block>, &mut [Block]) {
-        (self.key, &self.iv, self.mac_prefix.as_ref(), whole_blocks(self.data))
+    fn parts(&mut self) -> (&Block, Option<&Block>, &mut [Block]) {
+        (&self.iv, self.mac_prefix.as_ref(), whole_blocks(self.data))
     }
 
     fn finish(&mut self, tag: Block) {
@@ -115,20 +115,20 @@ impl Job for CbcCmacSeal<'_> {
     }
 }
 
-impl Job for CbcCmacOpen<'_> {
+impl<'k> Job<'k> for CbcCmacOpen<'k> {
     const SEALS: bool = false;
 
-    fn key(&self) -> &CbcCmacKey {
+    fn key(&self) -> &'k CbcCmacKey {
         self.key
     }
 
-    fn parts(&mut self) -> (&CbcCmacKey, &Block, Option<&Block>, &mut [Block]) {
+    fn parts(&mut self) -> (&Block, Option<&Block>, &mut [Block]) {
         // A frame with a part of a block is refused by `finish_alone`, as any frame without blocks.
         let blocks = match self.data.as_chunks_mut() {
             (blocks, []) => blocks,
             _ => &mut [],
         };
-        (self.key, &self.iv, self.mac_prefix.as_ref(), blocks)
+        (&self.iv, self.mac_prefix.as_ref(), blocks)
     }
 
     fn finish(&mut self, tag: Block) {

@@ -1,32 +1,31 @@
 use core::arch::x86_64::*;
 
-use zeroize::Zeroize;
-
 use super::chain::{self, Chains};
-use super::keys::vectors;
-use super::load;
-use crate::Block;
+use super::{load, store};
 use crate::batch::Job;
+use crate::{Block, CbcCmacKey};
 
-/// The most blocks of one run of a kernel: 2 KiB, a whole frame in most cases.
-const RUN: usize = 128;
-
-/// `N` frames at different places of their chains, a key pair each, laid out for a kernel: for each
-/// round, the keys of all lanes side by side.
+/// `N` frames at different places of their chains, a key pair each.
 ///
-/// The busy lanes are always the first ones, so a kernel may stop at the registers that hold any.
+/// The busy lanes are always the first ones, so a kernel may stop at the last register that holds
+/// any. An idle lane beside a busy one in the same group of four mirrors the first lane of the
+/// group: it reads the same blocks and writes the same results over them.
 #[repr(C, align(64))]
-pub(super) struct Lanes<const N: usize> {
-    /// Round keys of the encryption.
-    pub(super) enc: [[__m128i; N]; 11],
-    /// Round keys of the MAC.
-    pub(super) mac: [[__m128i; N]; 11],
+pub(super) struct Lanes<'k, const N: usize> {
     /// [`Chains::ciphertext`] of each lane; unused when opening.
     pub(super) ciphertext: [__m128i; N],
     /// [`Chains::pending`] of each lane.
     pub(super) pending: [__m128i; N],
-    /// The next block of each lane. An idle lane has scratch memory to work on.
+    /// The first CMAC subkey of each lane.
+    pub(super) k1: [__m128i; N],
+    /// Out: the tag of each lane, if its frame ended here.
+    pub(super) tag: [__m128i; N],
+    /// The key pair of each lane.
+    pub(super) key: [&'k CbcCmacKey; N],
+    /// The next block of each lane.
     pub(super) at: [*mut Block; N],
+    /// One bit for each group of four lanes: whether a key in it is not the one it was before.
+    pub(super) changed: u32,
     /// Blocks until the end of each lane's frame.
     left: [usize; N],
     /// Which job each lane works on.
@@ -35,59 +34,59 @@ pub(super) struct Lanes<const N: usize> {
     pub(super) busy: usize,
 }
 
-/// Takes the lanes on by so many blocks.
-///
-/// # Safety
-/// The CPU must have the kernel's features, and so many blocks must be readable at every
-/// `Lanes::at`, and writable if it seals.
-pub(super) type Kernel<const N: usize> = unsafe fn(&mut Lanes<N>, usize);
-
 /// Runs all jobs through the lanes; a lane that has finished its job takes the next one.
+///
+/// `kernel` takes the lanes on by so many blocks, at least one, and leaves the tags as if all frames
+/// ended there. It must read a group's blocks before it writes any of them.
 #[inline]
 #[target_feature(enable = "aes,sse4.1")]
-pub(super) fn run<J: Job, const N: usize>(jobs: &mut [J], kernel: Kernel<N>) {
-    let mut scratch = [[0; 16]; RUN];
-    let mut lanes = Lanes::<N>::idle(&mut scratch);
+pub(super) fn run<'k, J: Job<'k>, const N: usize>(
+    jobs: &mut [J],
+    mut kernel: impl FnMut(&mut Lanes<'k, N>, usize),
+) {
+    let Some(first) = jobs.first() else { return };
+    let mut lanes = Lanes::<N>::idle(first.key());
     let mut next = 0;
     while lanes.busy < N && lanes.take_next(lanes.busy, jobs, &mut next) {
         lanes.busy += 1;
     }
     while lanes.busy > 0 {
-        let count = lanes.left[..lanes.busy].iter().fold(RUN, |least, left| least.min(*left));
-        // SAFETY: the caller named a kernel of its own features; every busy lane has at least
-        // `count` blocks left and every idle one has the scratch, which is no shorter.
-        unsafe { kernel(&mut lanes, count) };
+        lanes.mirror();
+        let count = lanes.left[..lanes.busy].iter().fold(usize::MAX, |a, b| a.min(*b));
+        kernel(&mut lanes, count);
+        lanes.changed = 0;
         // Backwards: a lane that falls idle is filled from the last busy one, already dealt with.
         for lane in (0..lanes.busy).rev() {
             lanes.left[lane] -= count;
-            // SAFETY: the frame has these blocks, or ends here.
-            lanes.at[lane] = unsafe { lanes.at[lane].add(count) };
+            lanes.at[lane] = lanes.at[lane].wrapping_add(count);
             if lanes.left[lane] > 0 {
                 continue;
             }
-            let job = &mut jobs[lanes.job[lane]];
-            let tag = chain::finish(&job.key().mac, lanes.pending[lane]);
-            job.finish(tag);
+            let mut tag = [0; 16];
+            store(&mut tag, lanes.tag[lane]);
+            jobs[lanes.job[lane]].finish(tag);
             if !lanes.take_next(lane, jobs, &mut next) {
                 lanes.busy -= 1;
-                lanes.fill_from_last(lane, scratch.as_mut_ptr());
+                lanes.copy(lanes.busy, lane);
             }
         }
     }
-    lanes.wipe();
 }
 
-impl<const N: usize> Lanes<N> {
+impl<'k, const N: usize> Lanes<'k, N> {
+    /// All lanes idle, with some key.
     #[inline]
     #[target_feature(enable = "sse2")]
-    fn idle(scratch: &mut [Block; RUN]) -> Self {
+    fn idle(key: &'k CbcCmacKey) -> Self {
         let zeros = [_mm_setzero_si128(); N];
         Self {
-            enc: [zeros; 11],
-            mac: [zeros; 11],
             ciphertext: zeros,
             pending: zeros,
-            at: [scratch.as_mut_ptr(); N],
+            k1: zeros,
+            tag: zeros,
+            key: [key; N],
+            at: [core::ptr::null_mut(); N],
+            changed: 0,
             left: [0; N],
             job: [0; N],
             busy: 0,
@@ -97,7 +96,7 @@ impl<const N: usize> Lanes<N> {
     /// Puts the next job that has work for a lane into this one; false if there is none left.
     #[inline]
     #[target_feature(enable = "aes,sse4.1")]
-    fn take_next<J: Job>(&mut self, lane: usize, jobs: &mut [J], next: &mut usize) -> bool {
+    fn take_next<J: Job<'k>>(&mut self, lane: usize, jobs: &mut [J], next: &mut usize) -> bool {
         while let Some(job) = jobs.get_mut(*next) {
             self.job[lane] = *next;
             *next += 1;
@@ -111,8 +110,9 @@ impl<const N: usize> Lanes<N> {
     /// Puts the job into the lane, or finishes it at once if it is too short for one.
     #[inline]
     #[target_feature(enable = "aes,sse4.1")]
-    fn take<J: Job>(&mut self, lane: usize, job: &mut J) -> bool {
-        let (key, iv, mac_prefix, blocks) = job.parts();
+    fn take<J: Job<'k>>(&mut self, lane: usize, job: &mut J) -> bool {
+        let key = job.key();
+        let (iv, mac_prefix, blocks) = job.parts();
         if blocks.len() < 2 {
             job.finish_alone();
             return false;
@@ -125,43 +125,38 @@ impl<const N: usize> Lanes<N> {
         };
         self.ciphertext[lane] = chains.ciphertext;
         self.pending[lane] = chains.pending;
-        for (row, round_key) in self.mac.iter_mut().zip(vectors(&key.mac.cipher.keys)) {
-            row[lane] = round_key;
-        }
-        if J::SEALS {
-            for (row, round_key) in self.enc.iter_mut().zip(vectors(&key.encrypt.keys)) {
-                row[lane] = round_key;
-            }
-        }
+        self.k1[lane] = load(&key.mac.k1());
+        self.key[lane] = key;
+        self.changed |= 1 << (lane / 4);
         let blocks = &mut blocks[done..];
         self.at[lane] = blocks.as_mut_ptr();
         self.left[lane] = blocks.len();
         true
     }
 
-    /// Moves the job of the last busy lane (number `busy`, by now) into this one.
+    /// Makes the idle lanes of the last group mirror its first lane.
     #[inline]
     #[target_feature(enable = "sse2")]
-    fn fill_from_last(&mut self, lane: usize, scratch: *mut Block) {
-        let last = self.busy;
-        if lane == last {
-            self.at[last] = scratch;
-            return;
+    fn mirror(&mut self) {
+        let first = (self.busy - 1) / 4 * 4;
+        for lane in self.busy..first + 4 {
+            self.copy(first, lane);
         }
-        for row in self.enc.iter_mut().chain(&mut self.mac) {
-            row[lane] = row[last];
-        }
-        self.ciphertext[lane] = self.ciphertext[last];
-        self.pending[lane] = self.pending[last];
-        self.at[lane] = self.at[last];
-        self.left[lane] = self.left[last];
-        self.job[lane] = self.job[last];
-        self.at[last] = scratch;
     }
 
-    /// Leaves no key on the stack.
-    fn wipe(&mut self) {
-        self.enc.zeroize();
-        self.mac.zeroize();
+    #[inline]
+    #[target_feature(enable = "sse2")]
+    fn copy(&mut self, from: usize, to: usize) {
+        if from == to {
+            return;
+        }
+        self.ciphertext[to] = self.ciphertext[from];
+        self.pending[to] = self.pending[from];
+        self.k1[to] = self.k1[from];
+        self.key[to] = self.key[from];
+        self.changed |= 1 << (to / 4);
+        self.at[to] = self.at[from];
+        self.left[to] = self.left[from];
+        self.job[to] = self.job[from];
     }
 }

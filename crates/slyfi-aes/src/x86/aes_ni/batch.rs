@@ -1,6 +1,7 @@
 use core::arch::x86_64::*;
 
 use crate::batch::Job;
+use crate::x86::keys::vector;
 use crate::x86::lanes::{Lanes, run};
 
 /// Lanes that seal: each has two chains, and eight chains are as many as the AES units can take.
@@ -11,9 +12,9 @@ const OPEN_LANES: usize = 8;
 
 /// Seals every job.
 #[target_feature(enable = "aes,sse4.1")]
-pub(crate) fn seal<J: Job>(jobs: &mut [J]) {
+pub(crate) fn seal<'k, J: Job<'k>>(jobs: &mut [J]) {
     run::<J, SEAL_LANES>(jobs, |lanes, count| {
-        // SAFETY: the caller has the features; the rest is `Kernel`'s own contract.
+        // SAFETY: `run` keeps so many blocks at every lane.
         unsafe {
             match lanes.busy {
                 1 => step::<SEAL_LANES, 1, true>(lanes, count),
@@ -26,9 +27,9 @@ pub(crate) fn seal<J: Job>(jobs: &mut [J]) {
 
 /// Computes the tag of every job's ciphertext.
 #[target_feature(enable = "aes,sse4.1")]
-pub(crate) fn authenticate<J: Job>(jobs: &mut [J]) {
+pub(crate) fn authenticate<'k, J: Job<'k>>(jobs: &mut [J]) {
     run::<J, OPEN_LANES>(jobs, |lanes, count| {
-        // SAFETY: the caller has the features; the rest is `Kernel`'s own contract.
+        // SAFETY: `run` keeps so many blocks at every lane.
         unsafe {
             match lanes.busy {
                 1..=2 => step::<OPEN_LANES, 2, false>(lanes, count),
@@ -39,49 +40,65 @@ pub(crate) fn authenticate<J: Job>(jobs: &mut [J]) {
     });
 }
 
-/// Takes the first `W` of `N` lanes on by `count` blocks.
+/// Takes the first `W` of `N` lanes on by `count` blocks and computes their tags.
 ///
 /// # Safety
-/// See `lanes::Kernel`.
+/// So many blocks must be readable at each of these lanes, and writable if `SEALS`.
 #[target_feature(enable = "aes,sse4.1")]
 unsafe fn step<const N: usize, const W: usize, const SEALS: bool>(
-    lanes: &mut Lanes<N>,
+    lanes: &mut Lanes<'_, N>,
     count: usize,
 ) {
     let zeros = [_mm_setzero_si128(); W];
     let (mut ciphertext, mut pending) = (zeros, zeros);
     ciphertext.copy_from_slice(&lanes.ciphertext[..W]);
     pending.copy_from_slice(&lanes.pending[..W]);
-    let (enc, mac) = (&lanes.enc, &lanes.mac);
+    let at = lanes.at;
+    let keys = lanes.key;
+    let enc = |w: usize, round: usize| vector(keys[w].encrypt.keys.0[round]);
+    let mac = |w: usize, round: usize| vector(keys[w].mac.cipher.keys.0[round]);
     for i in 0..count {
         let (mut x, mut y) = (zeros, zeros);
         for w in 0..W {
-            // SAFETY: the caller's contract: `count` blocks are readable at every lane.
-            x[w] = unsafe { _mm_loadu_si128(lanes.at[w].add(i).cast()) };
-            y[w] = _mm_xor_si128(pending[w], mac[0][w]);
+            // SAFETY: the caller's contract.
+            x[w] = unsafe { _mm_loadu_si128(at[w].add(i).cast()) };
+            y[w] = _mm_xor_si128(pending[w], mac(w, 0));
             if SEALS {
-                x[w] = _mm_xor_si128(_mm_xor_si128(ciphertext[w], x[w]), enc[0][w]);
+                x[w] = _mm_xor_si128(_mm_xor_si128(ciphertext[w], x[w]), enc(w, 0));
             }
         }
         for round in 1..10 {
             for w in 0..W {
-                y[w] = _mm_aesenc_si128(y[w], mac[round][w]);
+                y[w] = _mm_aesenc_si128(y[w], mac(w, round));
                 if SEALS {
-                    x[w] = _mm_aesenc_si128(x[w], enc[round][w]);
+                    x[w] = _mm_aesenc_si128(x[w], enc(w, round));
                 }
             }
         }
         for w in 0..W {
             if SEALS {
-                x[w] = _mm_aesenclast_si128(x[w], enc[10][w]);
-                // SAFETY: the caller's contract: writable as well.
-                unsafe { _mm_storeu_si128(lanes.at[w].add(i).cast(), x[w]) };
+                x[w] = _mm_aesenclast_si128(x[w], enc(w, 10));
+                // SAFETY: the caller's contract.
+                unsafe { _mm_storeu_si128(at[w].add(i).cast(), x[w]) };
             }
             // The last round's key takes the ciphertext block with it.
-            pending[w] = _mm_aesenclast_si128(y[w], _mm_xor_si128(mac[10][w], x[w]));
+            pending[w] = _mm_aesenclast_si128(y[w], _mm_xor_si128(mac(w, 10), x[w]));
         }
         ciphertext = x;
     }
     lanes.ciphertext[..W].copy_from_slice(&ciphertext);
     lanes.pending[..W].copy_from_slice(&pending);
+
+    let mut tag = pending;
+    for w in 0..W {
+        tag[w] = _mm_xor_si128(_mm_xor_si128(tag[w], lanes.k1[w]), mac(w, 0));
+    }
+    for round in 1..10 {
+        for w in 0..W {
+            tag[w] = _mm_aesenc_si128(tag[w], mac(w, round));
+        }
+    }
+    for w in 0..W {
+        lanes.tag[w] = _mm_aesenclast_si128(tag[w], mac(w, 10));
+    }
 }

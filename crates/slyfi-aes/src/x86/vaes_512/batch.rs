@@ -1,145 +1,183 @@
 use core::arch::x86_64::*;
 
+use zeroize::Zeroize;
+
 use crate::Block;
 use crate::batch::Job;
+use crate::key_words::KeyWords;
 use crate::x86::lanes::{Lanes, run};
 
 /// Four lanes in each of four registers.
 const LANES: usize = 16;
 
-/// Round keys of all lanes: for each round, four registers.
-type Keys = [[__m512i; LANES / 4]; 11];
-
 /// Seals every job.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-pub(crate) fn seal<J: Job>(jobs: &mut [J]) {
-    run::<J, LANES>(jobs, kernel::<true>);
+pub(crate) fn seal<'k, J: Job<'k>>(jobs: &mut [J]) {
+    advance_all::<J, true>(jobs);
 }
 
 /// Computes the tag of every job's ciphertext.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-pub(crate) fn authenticate<J: Job>(jobs: &mut [J]) {
-    run::<J, LANES>(jobs, kernel::<false>);
+pub(crate) fn authenticate<'k, J: Job<'k>>(jobs: &mut [J]) {
+    advance_all::<J, false>(jobs);
 }
 
-/// # Safety
-/// See `lanes::Kernel`.
+#[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-unsafe fn kernel<const SEALS: bool>(lanes: &mut Lanes<LANES>, count: usize) {
-    // SAFETY: the contract is the same.
-    unsafe {
-        match lanes.busy.div_ceil(4) {
-            1 => step::<1, SEALS>(lanes, count),
-            2 => step::<2, SEALS>(lanes, count),
-            3 => step::<3, SEALS>(lanes, count),
-            _ => step::<4, SEALS>(lanes, count),
+fn advance_all<'k, J: Job<'k>, const SEALS: bool>(jobs: &mut [J]) {
+    let mut tables = [Table::empty(); LANES / 4];
+    run::<J, LANES>(jobs, |lanes, count| {
+        for (group, table) in tables.iter_mut().enumerate() {
+            if lanes.changed & 1 << group != 0 {
+                table.fill::<SEALS>(lanes, group);
+            }
         }
+        // SAFETY: `run` keeps so many blocks at every lane of the groups that have a busy one.
+        unsafe {
+            match lanes.busy.div_ceil(4) {
+                1 => step::<1, SEALS>(lanes, &tables, count),
+                2 => step::<2, SEALS>(lanes, &tables, count),
+                3 => step::<3, SEALS>(lanes, &tables, count),
+                _ => step::<4, SEALS>(lanes, &tables, count),
+            }
+        }
+    });
+    tables.iter_mut().for_each(Table::wipe);
+}
+
+/// The round keys of four lanes, side by side in a register for each round.
+#[derive(Clone, Copy)]
+struct Table {
+    enc: [__m512i; 11],
+    mac: [__m512i; 11],
+    /// The last MAC round key and the first, in one.
+    mac_ends: __m512i,
+}
+
+impl Table {
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn empty() -> Self {
+        let zeros = [_mm512_setzero_si512(); 11];
+        Self { enc: zeros, mac: zeros, mac_ends: zeros[0] }
+    }
+
+    /// The keys of the lanes of `group`.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn fill<const SEALS: bool>(&mut self, lanes: &Lanes<'_, LANES>, group: usize) {
+        let keys = [0, 1, 2, 3].map(|lane| lanes.key[4 * group + lane]);
+        self.mac = side_by_side(keys.map(|key| &key.mac.cipher.keys));
+        self.mac_ends = _mm512_xor_si512(self.mac[10], self.mac[0]);
+        if SEALS {
+            self.enc = side_by_side(keys.map(|key| &key.encrypt.keys));
+        }
+    }
+
+    /// Leaves no key on the stack.
+    fn wipe(&mut self) {
+        self.enc.zeroize();
+        self.mac.zeroize();
+        self.mac_ends.zeroize();
     }
 }
 
-/// Takes the first `4 * W` lanes on by `count` blocks.
+/// For each round, the round keys of four lanes.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn side_by_side(keys: [&KeyWords<11>; 4]) -> [__m512i; 11] {
+    let mut rounds = [_mm512_setzero_si512(); 11];
+    // Four at a time; the last four begin with one that the second four end with.
+    for first in [0, 4, 7] {
+        let rows = keys.map(|key| {
+            let row: &[u128; 4] = key.0[first..].first_chunk().expect("11 round keys");
+            // SAFETY: four words are 64 bytes.
+            unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }
+        });
+        rounds[first..first + 4].copy_from_slice(&transpose(rows));
+    }
+    rounds
+}
+
+/// Takes the first `4 * W` lanes on by `count` blocks and computes their tags.
 ///
 /// # Safety
-/// See `lanes::Kernel`.
+/// So many blocks must be readable at each of these lanes, and writable if `SEALS`.
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-unsafe fn step<const W: usize, const SEALS: bool>(lanes: &mut Lanes<LANES>, count: usize) {
+unsafe fn step<const W: usize, const SEALS: bool>(
+    lanes: &mut Lanes<'_, LANES>,
+    tables: &[Table; LANES / 4],
+    count: usize,
+) {
     let zeros = [_mm512_setzero_si512(); W];
-    let at = lanes.at;
-    // SAFETY: `Lanes` is aligned to 64 bytes and each of these begins at a multiple of that; sixteen
-    // 128-bit vectors are four of 512 bits.
-    let (enc, mac, ciphertexts, pendings) = unsafe {
+    let tables: &[Table; W] = tables.first_chunk().expect("W is at most four");
+    let at: [_; W] =
+        core::array::from_fn(|w| Quad([0, 1, 2, 3].map(|lane| lanes.at[4 * w + lane])));
+    // SAFETY: `Lanes` is aligned to 64 bytes and each of these arrays begins at a multiple of that;
+    // sixteen 128-bit vectors are four of 512 bits.
+    let (ciphertext, pending, k1, tag) = unsafe {
         (
-            &*(&raw const lanes.enc).cast::<Keys>(),
-            &*(&raw const lanes.mac).cast::<Keys>(),
             &mut *(&raw mut lanes.ciphertext).cast::<[__m512i; 4]>(),
             &mut *(&raw mut lanes.pending).cast::<[__m512i; 4]>(),
+            &*(&raw const lanes.k1).cast::<[__m512i; 4]>(),
+            &mut *(&raw mut lanes.tag).cast::<[__m512i; 4]>(),
         )
     };
-    let mut chains = Chains::<W> { enc, mac, ciphertext: zeros, pending: zeros };
-    chains.ciphertext.copy_from_slice(&ciphertexts[..W]);
-    chains.pending.copy_from_slice(&pendings[..W]);
-    let (quads, rest) = (count / 4, count % 4);
-    let blocks: [_; W] = core::array::from_fn(|w| Quad { at: [0, 1, 2, 3].map(|lane| at[4 * w + lane]) });
-    for quad in 0..quads {
-        let mut data = [[_mm512_setzero_si512(); 4]; W];
+    let mut chains = Chains { tables, ciphertext: zeros, pending: zeros };
+    chains.ciphertext.copy_from_slice(&ciphertext[..W]);
+    for w in 0..W {
+        chains.pending[w] = _mm512_xor_si512(pending[w], tables[w].mac[0]);
+    }
+
+    let rest = count % 4;
+    for i in (0..count - rest).step_by(4) {
+        let mut blocks = [zeros; 4];
         for w in 0..W {
-            // SAFETY: the caller's contract: `count` blocks are readable at every lane.
-            data[w] = unsafe { blocks[w].load(4 * quad) };
+            // SAFETY: the caller's contract: `count` blocks are readable.
+            let four = unsafe { at[w].load_four(i) };
+            for (row, block) in blocks.iter_mut().zip(four) {
+                row[w] = block;
+            }
         }
-        macro_rules! go { ($i:literal) => {
-            let mut x = zeros;
-            for w in 0..W {
-                x[w] = data[w][$i];
-            }
-            x = chains.step::<SEALS>(x);
-            for w in 0..W {
-                data[w][$i] = x[w];
-            }
-        } }
-        go!(0); go!(1); go!(2); go!(3);
+        let [a, b, c, d] = blocks;
+        // Written out, so that all of it stays in registers.
+        let blocks = [
+            chains.advance::<SEALS>(a),
+            chains.advance::<SEALS>(b),
+            chains.advance::<SEALS>(c),
+            chains.advance::<SEALS>(d),
+        ];
         if SEALS {
             for w in 0..W {
                 // SAFETY: the caller's contract: writable as well.
-                unsafe { blocks[w].store(4 * quad, data[w]) };
+                unsafe { at[w].store_four(i, blocks.map(|row| row[w])) };
             }
         }
     }
     for i in count - rest..count {
-        let mut x = zeros;
+        let mut blocks = zeros;
         for w in 0..W {
-            // SAFETY: the caller's contract: `count` blocks are readable at every lane.
-            x[w] = unsafe { gather(&at, w, i) };
+            // SAFETY: the caller's contract: `count` blocks are readable.
+            blocks[w] = unsafe { at[w].load_one(i) };
         }
-        x = chains.step::<SEALS>(x);
+        let blocks = chains.advance::<SEALS>(blocks);
         if SEALS {
             for w in 0..W {
                 // SAFETY: the caller's contract: writable as well.
-                unsafe { scatter(&at, w, i, x[w]) };
+                unsafe { at[w].store_one(i, blocks[w]) };
             }
         }
     }
-    ciphertexts[..W].copy_from_slice(&chains.ciphertext);
-    pendings[..W].copy_from_slice(&chains.pending);
-}
-
-/// Block `i` of the four lanes of register `w`.
-///
-/// # Safety
-/// The blocks must be readable.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn gather(at: &[*mut Block; LANES], w: usize, i: usize) -> __m512i {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let block = |lane: usize| _mm_loadu_si128(at[4 * w + lane].add(i).cast());
-        let x = _mm512_castsi128_si512(block(0));
-        let x = _mm512_inserti32x4::<1>(x, block(1));
-        let x = _mm512_inserti32x4::<2>(x, block(2));
-        _mm512_inserti32x4::<3>(x, block(3))
+    ciphertext[..W].copy_from_slice(&chains.ciphertext);
+    for w in 0..W {
+        pending[w] = _mm512_xor_si512(chains.pending[w], tables[w].mac[0]);
     }
-}
-
-/// Stores block `i` of the four lanes of register `w`.
-///
-/// # Safety
-/// The blocks must be writable.
-#[inline]
-#[target_feature(enable = "avx512f")]
-unsafe fn scatter(at: &[*mut Block; LANES], w: usize, i: usize, value: __m512i) {
-    // SAFETY: the caller's contract.
-    unsafe {
-        let store = |lane: usize, block| _mm_storeu_si128(at[4 * w + lane].add(i).cast(), block);
-        store(0, _mm512_castsi512_si128(value));
-        store(1, _mm512_extracti32x4_epi32::<1>(value));
-        store(2, _mm512_extracti32x4_epi32::<2>(value));
-        store(3, _mm512_extracti32x4_epi32::<3>(value));
-    }
+    tag[..W].copy_from_slice(&chains.tags(k1));
 }
 
 /// The chains of `4 * W` lanes.
-struct Chains<'a, const W: usize> {
-    enc: &'a Keys,
-    mac: &'a Keys,
+struct Chains<'t, const W: usize> {
+    tables: &'t [Table; W],
     ciphertext: [__m512i; W],
     pending: [__m512i; W],
 }
@@ -148,68 +186,126 @@ impl<const W: usize> Chains<'_, W> {
     /// Takes every lane on by one block; returns the ciphertext.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-    fn step<const SEALS: bool>(&mut self, blocks: [__m512i; W]) -> [__m512i; W] {
-        let Self { enc, mac, .. } = *self;
+    fn advance<const SEALS: bool>(&mut self, blocks: [__m512i; W]) -> [__m512i; W] {
+        let tables = self.tables;
         let (mut x, mut y) = (blocks, self.pending);
         for w in 0..W {
-            y[w] = _mm512_xor_si512(y[w], mac[0][w]);
             if SEALS {
-                x[w] = _mm512_ternarylogic_epi64::<0x96>(self.ciphertext[w], x[w], enc[0][w]);
+                x[w] =
+                    _mm512_ternarylogic_epi64::<0x96>(self.ciphertext[w], x[w], tables[w].enc[0]);
             }
         }
         for round in 1..10 {
             for w in 0..W {
-                y[w] = pin(_mm512_aesenc_epi128(y[w], mac[round][w]));
+                y[w] = pin(_mm512_aesenc_epi128(y[w], tables[w].mac[round]));
                 if SEALS {
-                    x[w] = pin(_mm512_aesenc_epi128(x[w], enc[round][w]));
+                    x[w] = pin(_mm512_aesenc_epi128(x[w], tables[w].enc[round]));
                 }
             }
         }
         for w in 0..W {
             if SEALS {
-                x[w] = _mm512_aesenclast_epi128(x[w], enc[10][w]);
+                x[w] = _mm512_aesenclast_epi128(x[w], tables[w].enc[10]);
             }
             // The last round's key takes the ciphertext block with it.
-            self.pending[w] = _mm512_aesenclast_epi128(y[w], _mm512_xor_si512(mac[10][w], x[w]));
+            let last = _mm512_xor_si512(tables[w].mac_ends, x[w]);
+            self.pending[w] = _mm512_aesenclast_epi128(y[w], last);
         }
         self.ciphertext = x;
         x
     }
+
+    /// The tags, if the frames end here.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
+    fn tags(&self, k1: &[__m512i; 4]) -> [__m512i; W] {
+        let mut y = self.pending;
+        for w in 0..W {
+            y[w] = _mm512_xor_si512(y[w], k1[w]);
+        }
+        for round in 1..10 {
+            for w in 0..W {
+                y[w] = _mm512_aesenc_epi128(y[w], self.tables[w].mac[round]);
+            }
+        }
+        for w in 0..W {
+            y[w] = _mm512_aesenclast_epi128(y[w], self.tables[w].mac[10]);
+        }
+        y
+    }
 }
 
 /// Keeps the compiler from moving an instruction past its neighbours: it would run the chains one
-/// after another to save registers, and keep copies of the round keys instead of reading them in place.
+/// after another to save registers, and copy the round keys instead of reading them in place.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn pin(mut value: __m512i) -> __m512i {
-    // SAFETY: no instruction at all.
-    unsafe { core::arch::asm!("/* {0} */", inout(zmm_reg) value, options(nostack, preserves_flags)) };
+    // SAFETY: only a comment, no instruction.
+    unsafe {
+        core::arch::asm!("/* {0} */", inout(zmm_reg) value, options(nostack, preserves_flags));
+    }
     value
 }
 
-/// Four lanes whose blocks stand side by side in a register.
+/// Where the four lanes of a register are.
 #[derive(Clone, Copy)]
-struct Quad {
-    at: [*mut Block; 4],
-}
+struct Quad([*mut Block; 4]);
 
 impl Quad {
-    /// Blocks `i..i + 4` of the lanes.
+    /// Blocks `i..i + 4` of the lanes, a register for each.
+    ///
+    /// # Safety
+    /// The blocks must be readable.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn load(self, i: usize) -> [__m512i; 4] {
+    unsafe fn load_four(self, i: usize) -> [__m512i; 4] {
         // SAFETY: the caller's contract.
-        transpose(self.at.map(|at| unsafe { _mm512_loadu_si512(at.add(i).cast()) }))
+        transpose(self.0.map(|at| unsafe { _mm512_loadu_si512(at.add(i).cast()) }))
     }
 
     /// Stores blocks `i..i + 4` of the lanes.
+    ///
+    /// # Safety
+    /// The blocks must be writable.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn store(self, i: usize, blocks: [__m512i; 4]) {
-        let rows = transpose(blocks);
-        for (at, row) in self.at.into_iter().zip(rows) {
+    unsafe fn store_four(self, i: usize, blocks: [__m512i; 4]) {
+        for (at, row) in self.0.into_iter().zip(transpose(blocks)) {
             // SAFETY: the caller's contract.
             unsafe { _mm512_storeu_si512(at.add(i).cast(), row) };
+        }
+    }
+
+    /// Block `i` of the lanes.
+    ///
+    /// # Safety
+    /// The blocks must be readable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn load_one(self, i: usize) -> __m512i {
+        // SAFETY: the caller's contract.
+        let [b0, b1, b2, b3] = self.0.map(|at| unsafe { _mm_loadu_si128(at.add(i).cast()) });
+        let x = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(b0), b1);
+        let x = _mm512_inserti32x4::<2>(x, b2);
+        _mm512_inserti32x4::<3>(x, b3)
+    }
+
+    /// Stores block `i` of the lanes.
+    ///
+    /// # Safety
+    /// The blocks must be writable.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn store_one(self, i: usize, value: __m512i) {
+        let blocks = [
+            _mm512_castsi512_si128(value),
+            _mm512_extracti32x4_epi32::<1>(value),
+            _mm512_extracti32x4_epi32::<2>(value),
+            _mm512_extracti32x4_epi32::<3>(value),
+        ];
+        for (at, block) in self.0.into_iter().zip(blocks) {
+            // SAFETY: the caller's contract.
+            unsafe { _mm_storeu_si128(at.add(i).cast(), block) };
         }
     }
 }
