@@ -132,8 +132,8 @@ impl AddressBook {
         }
     }
 
-    /// Whether eight bytes at `position` may repeat those of `first`: both lie in the address field
-    /// of a Tryst header, and the address may be used again.
+    /// Whether eight bytes at `position` may repeat those of `first`: both reach into the address
+    /// field of the same place in a Tryst header, and the address may be used again.
     pub(super) fn may_repeat(
         &mut self,
         body: &[u8],
@@ -141,13 +141,12 @@ impl AddressBook {
         first: &Run,
         now: &Run,
     ) -> bool {
-        let in_address = |p: usize| {
-            p % TRYST_HEADER_LEN + 8 <= ADDRESS_LEN && p / TRYST_HEADER_LEN < MAX_RECIPIENTS
-        };
-        if !in_address(position) || !in_address(first.position()) {
+        if position % TRYST_HEADER_LEN != first.position() % TRYST_HEADER_LEN {
             return false;
         }
-        let at = position - position % TRYST_HEADER_LEN;
+        let (Some(at), Some(_)) = (address_in(position), address_in(first.position())) else {
+            return false;
+        };
         let address = body.get(at..).and_then(|b| b.first_chunk::<ADDRESS_LEN>());
         let class = match (&mut self.oracle, address) {
             (Some(oracle), Some(address)) => oracle.class(address, now.sender(), now.composed()),
@@ -165,6 +164,19 @@ impl AddressBook {
             }
         }
     }
+}
+
+/// Returns where the address field begins that eight bytes at `position` reach into, if any.
+fn address_in(position: usize) -> Option<usize> {
+    let (header, within) = (position / TRYST_HEADER_LEN, position % TRYST_HEADER_LEN);
+    let header = if within < ADDRESS_LEN {
+        header
+    } else if within + 8 > TRYST_HEADER_LEN {
+        header + 1
+    } else {
+        return None;
+    };
+    (header < MAX_RECIPIENTS).then_some(header * TRYST_HEADER_LEN)
 }
 
 /// Addresses are random or an attacker's; the first eight bytes are hash enough for both, because

@@ -36,6 +36,10 @@ impl Counters {
                 fields.push(Field { last: now, little: 0, big: 0 });
                 continue;
             };
+            // A retry repeats the number; it neither counts nor ends the counting.
+            if now == field.last {
+                continue;
+            }
             let step = |from: u16, to: u16| STEPS.contains(&to.wrapping_sub(from));
             let little = step(u16::from_le_bytes(field.last), u16::from_le_bytes(now));
             let big = step(u16::from_be_bytes(field.last), u16::from_be_bytes(now));
