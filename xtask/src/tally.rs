@@ -26,30 +26,44 @@ impl Tally {
         Tally { failed: 1, ..Tally::default() }
     }
 
-    /// Reads the output of `cargo test`: every `test result:` line, with the target it belongs to.
+    /// Reads the output of `cargo test`: every `test result:` line, with the target it belongs to,
+    /// and the single results of targets that have a harness of their own and no such line.
     pub fn of_libtest(output: &str) -> Self {
         let mut sum = Tally::default();
-        let mut target = "";
+        let (mut target, mut single) = ("", Tally::default());
         for line in output.lines() {
             let text = line.trim_start();
             if text.starts_with("Running ") || text.starts_with("Doc-tests ") {
+                sum.add_target(target, std::mem::take(&mut single), None);
                 target = text;
+            } else if text.starts_with("test ") && text.ends_with(" ... ok") {
+                single.passed += 1;
+            } else if text.starts_with("test ") && text.ends_with(" ... FAILED") {
+                single.failed += 1;
+            } else if let Some(counts) = text.strip_prefix("test result: ") {
+                single = Tally::default();
+                let counts = counts.split_once(". ").map_or("", |(_, rest)| rest);
+                let part = Tally {
+                    passed: number_before(counts, " passed"),
+                    failed: number_before(counts, " failed"),
+                    skipped: number_before(counts, " ignored"),
+                    closing: Vec::new(),
+                };
+                sum.add_target(target, part, Some(text));
             }
-            let Some(counts) = text.strip_prefix("test result: ") else { continue };
-            let counts = counts.split_once(". ").map_or("", |(_, rest)| rest);
-            let part = Tally {
-                passed: number_before(counts, " passed"),
-                failed: number_before(counts, " failed"),
-                skipped: number_before(counts, " ignored"),
-                closing: Vec::new(),
-            };
-            if part.passed + part.failed + part.skipped > 0 {
-                let name = target.split(" (").next().unwrap_or(target);
-                sum.closing.push(format!("{name}\n{text}"));
-            }
-            sum += part;
         }
+        sum.add_target(target, single, None);
         sum
+    }
+
+    /// Adds one target's counts, with its closing line if it ran anything.
+    fn add_target(&mut self, target: &str, part: Tally, closing: Option<&str>) {
+        if part.passed + part.failed + part.skipped > 0 {
+            let name = target.split(" (").next().unwrap_or(target);
+            let line = closing.map_or_else(|| part.total(), str::to_owned);
+            self.closing.push(format!("{name}\n{line}"));
+        }
+        *self += part;
     }
 
     /// Reads the last line of the form `N passed, N failed, N skipped`, if there is one; `runner`
@@ -114,6 +128,15 @@ test result: FAILED. 10 passed; 4 failed; 0 ignored; 0 measured; 7 filtered out;
         assert!(
             t.closing[0].starts_with("Running unittests src/lib.rs\ntest result: ok. 2 passed")
         );
+    }
+
+    #[test]
+    fn a_target_without_a_result_line_is_counted_by_its_tests() {
+        let own = "     Running tests/own.rs (target/own-1)\ntest a ... ok\ntest b ... FAILED\n";
+        let t = Tally::of_libtest(&format!("{own}{CARGO}"));
+        assert_eq!((t.passed, t.failed), (13, 5));
+        assert_eq!(t.closing[0], "Running tests/own.rs\n1 passed, 1 failed, 0 skipped");
+        assert_eq!(Tally::of_libtest(own).failed, 1);
     }
 
     #[test]
