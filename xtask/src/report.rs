@@ -8,6 +8,9 @@ use std::io::Write;
 /// How much of a failed step's log is shown.
 const SHOWN: usize = 120;
 
+/// How many characters of its lines.
+const WIDTH: usize = 300;
+
 /// Says that a step begins.
 pub fn begin(step: &Step) {
     println!("==> {}: {}", step.name, step.about);
@@ -24,7 +27,8 @@ pub fn end(context: &Context<'_>, done: &Done) {
         let lines: Vec<_> = text.lines().collect();
         let from = lines.len().saturating_sub(SHOWN);
         for line in &lines[from..] {
-            println!("    | {line}");
+            // A failed comparison of frames is one line of many thousand characters.
+            println!("    | {}", line.chars().take(WIDTH).collect::<String>());
         }
     }
     let seconds = done.took.as_secs_f64();
