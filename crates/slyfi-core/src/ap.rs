@@ -27,6 +27,7 @@ mod members;
 mod membership;
 
 pub use config::ApConfig;
+pub(crate) use handover::{probing_keys as handover_probing_keys, secrets as handover_secrets};
 pub use members::SessionInfo;
 
 use crate::backhaul::Backhaul;
@@ -38,7 +39,7 @@ use crate::pairing::Pairing;
 use crate::pool::PacketPool;
 use crate::replay::{ReplayBounds, ReplayCache, ReplayRecord};
 use crate::session::SessionConfig;
-use crate::shroud::{ShroudOpen, Window, open_batch};
+use crate::shroud::{ShroudOpen, Unverified, Window, open_batch};
 use crate::sizes::Sizes;
 use crate::table::{AddressTable, Entry};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -91,13 +92,10 @@ pub struct ApLink<R> {
 #[non_exhaustive]
 pub enum PairingRefused {
     /// A pairing with this id is here.
-    Known,
-    /// It was revoked.
-    Revoked,
-    /// Its keys of the present day are erased, or it lies absurdly far ahead: a clock is wrong.
-    Clock,
-    /// No more can be held.
-    Full,
+    Known {
+        /// Its number.
+        index: u32,
+    },
 }
 
 /// How many pairings' turns one call handles before it yields: about a quarter of a millisecond.
@@ -109,10 +107,12 @@ impl<R: SecureRandom> ApLink<R> {
         let sizes = Sizes::new(config.policy, config.max_body);
         let mut id = [0; 8];
         rng.fill(&mut id);
+        let mut table = AddressTable::new(&mut rng);
         let mut directory = Directory::new(Side::AccessPoint);
-        directory.set_diagnosis(config.diagnose);
+        // Never refused: the directory is empty.
+        let _ = directory.set_diagnosis(config.diagnose, &mut table);
         ApLink {
-            table: AddressTable::new(&mut rng),
+            table,
             replay: ReplayCache::new(ReplayBounds::default()),
             pool: PacketPool::new(config.packets, sizes.max_body()),
             group: GroupSender::new(config.suite, sizes, &mut rng),
@@ -144,7 +144,9 @@ impl<R: SecureRandom> ApLink<R> {
     /// [`PairingRefused`].
     pub fn add_pairing(&mut self, now: Now, pairing: Pairing) -> Result<u32, PairingRefused> {
         self.advance_clock(now);
-        self.directory.insert(pairing, now.wall, &mut self.table).map_err(PairingRefused::from)
+        self.directory
+            .insert(pairing, now.wall, &mut self.table)
+            .map_err(|duplicate| PairingRefused::Known { index: duplicate.index })
     }
 
     /// Voids a pairing and ends its link; the network's other access points are told.
@@ -231,11 +233,8 @@ impl<R: SecureRandom> ApLink<R> {
     }
 
     fn turn_intervals(&mut self) {
-        if self.directory.next_turn(self.now.wall) > self.now.wall {
-            return;
-        }
         let turned = self.directory.turn(self.now.wall, &mut self.table, TURN_BUDGET);
-        if turned.day_turned {
+        if turned.days_turned > 0 {
             self.out.event(Event::DayTurned);
         }
     }
@@ -296,7 +295,7 @@ impl<R: SecureRandom> ApLink<R> {
             };
             links.push(shroud.as_ref().map(|(link, ..)| *link));
             if let Some((_, low, receiver, body)) = shroud {
-                jobs.push(ShroudOpen::new(receiver, low, body));
+                jobs.push(ShroudOpen { receiver, low, body, opened: Err(Unverified) });
             }
         }
         open_batch(&mut jobs);
@@ -358,14 +357,14 @@ impl<R: SecureRandom> Link for ApLink<R> {
                 Ok(())
             }
             Command::Dismiss(link) => self.dismiss(link.0),
-            Command::Bind(address) => self
-                .bindings
-                .bind(address, Owner::Host)
-                .map_err(|_| ApiMisuse::TooManyAddresses),
+            Command::Bind(address) => {
+                self.bindings.bind(address, Owner::Host).map_err(|_| ApiMisuse::TooManyAddresses)
+            }
             Command::Unbind(address) => {
                 self.bindings.unbind(address, Owner::Host);
                 Ok(())
             }
+            _ => Err(ApiMisuse::WrongRole),
         }
     }
 
@@ -379,19 +378,17 @@ impl<R: SecureRandom> Link for ApLink<R> {
     }
 
     fn poll_output<'b>(&mut self, buf: &'b mut [u8]) -> Output<'b> {
-        // Borrowed output has to be the last thing that happens, so the stage is filled first.
         if self.out.is_empty() && self.egress.is_empty() {
             self.fill_egress();
         }
-        if !self.out.is_empty()
-            && let Some(output) = self.out.poll(self.config.rate, &mut self.pool, buf)
-        {
-            return output;
+        // Ending a session whose keys are used up has things to say first.
+        if !self.out.is_empty() {
+            return self.out.poll(self.config.rate, &mut self.pool, buf);
         }
-        match self.egress.poll(self.config.rate, buf) {
-            Some(output) => output,
-            None => Output::Timeout(Some(self.next_timeout())),
+        if !self.egress.is_empty() {
+            return self.egress.poll(self.config.rate, buf);
         }
+        Output::Timeout(self.next_timeout())
     }
 
     fn drops(&self) -> &DropCounters {

@@ -122,7 +122,8 @@ mod tests {
     #[test]
     fn only_addresses_of_one_host_are_bound() {
         let mut b = Bindings::default();
-        for a in ["0.0.0.0", "127.0.0.1", "224.0.0.251", "255.255.255.255", "::", "::1", "ff02::1"] {
+        for a in ["0.0.0.0", "127.0.0.1", "224.0.0.251", "255.255.255.255", "::", "::1", "ff02::1"]
+        {
             assert_eq!(b.bind(a.parse().unwrap(), A), Err(NotBound::NotOneHost), "{a}");
         }
     }

@@ -17,16 +17,36 @@ extern crate alloc;
 extern crate std;
 
 pub mod agreement;
+pub mod ap;
+pub mod backhaul;
+mod binding;
+pub mod client;
 pub mod directory;
+mod enrol;
+mod group;
 pub mod invite;
 mod kdf;
+mod keylog;
 pub mod keys;
+mod neighbour;
+mod outbox;
 pub mod pairing;
+mod pool;
 pub mod replay;
+mod session;
 pub mod shroud;
 pub mod sizes;
 pub mod suite;
 pub mod table;
+#[cfg(test)]
+mod testing;
 pub mod tryst;
 #[cfg(feature = "vectors")]
 pub mod vectors;
+
+/// The longest Ethernet payload that a frame of either suite can carry beside the longest headers.
+fn session_mtu(sizes: sizes::Sizes) -> usize {
+    use slyfi_wire::message::{DataHeader, LinkHeader};
+    let message = sizes.max_message(suite::Suite::S2008).min(sizes.max_message(suite::Suite::AEAD));
+    message.saturating_sub(LinkHeader::MAX_LEN + DataHeader::MAX_LEN)
+}

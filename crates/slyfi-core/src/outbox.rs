@@ -92,13 +92,23 @@ impl Outbox {
         }
     }
 
-    /// Hands the next output out, or `None` when only Shroud frames and time-outs are left.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.records.is_empty()
+            && self.key_log.is_empty()
+            && self.events.is_empty()
+            && self.deliveries.is_empty()
+            && self.backhaul.is_empty()
+            && self.frames.is_empty()
+    }
+
+    /// Hands the next output out. An empty outbox says [`Output::Timeout`] without a time; ask
+    /// [`Outbox::is_empty`] first.
     pub(crate) fn poll<'b>(
         &mut self,
         rate: TxMeta,
         pool: &mut PacketPool,
         buf: &'b mut [u8],
-    ) -> Option<Output<'b>> {
+    ) -> Output<'b> {
         let front = [
             self.records.front().map(|r| r.bytes.len()),
             self.key_log.front().map(|l| l.len()),
@@ -107,39 +117,45 @@ impl Outbox {
             self.backhaul.front().map(Vec::len),
             self.frames.front().map(Vec::len),
         ];
-        let needed = front.into_iter().flatten().next()?;
+        let Some(needed) = front.into_iter().flatten().next() else {
+            return Output::Timeout(None);
+        };
         if buf.len() < needed {
-            return Some(Output::BufferTooSmall { needed });
+            return Output::BufferTooSmall { needed };
         }
         let (out, _) = buf.split_at_mut(needed);
         if let Some(record) = self.records.pop_front() {
             out.copy_from_slice(&record.bytes);
-            return Some(Output::Persist(slyfi_base::link::Persist {
+            return Output::Persist(slyfi_base::link::Persist {
                 kind: record.kind,
                 until: record.until,
                 bytes: Redacted::new(out),
-            }));
+            });
         }
         if let Some(line) = self.key_log.pop_front() {
             out.copy_from_slice(&line);
-            return Some(Output::KeyLog(Redacted::new(out)));
+            return Output::KeyLog(Redacted::new(out));
         }
         if let Some(event) = self.events.pop_front() {
-            return Some(Output::Event(event));
+            return Output::Event(event);
         }
         if let Some(delivery) = self.deliveries.pop_front() {
             let (header, payload) = out.split_at_mut(14);
             header.copy_from_slice(&delivery.header);
             payload.copy_from_slice(pool.bytes(&delivery.payload));
             pool.give(delivery.payload);
-            return Some(Output::Deliver(out));
+            return Output::Deliver(out);
         }
         if let Some(message) = self.backhaul.pop_front() {
             out.copy_from_slice(&message);
-            return Some(Output::Backhaul(out));
+            return Output::Backhaul(out);
         }
-        let frame = self.frames.pop_front()?;
-        out.copy_from_slice(&frame);
-        Some(Output::Transmit(rate, out))
+        match self.frames.pop_front() {
+            Some(frame) => {
+                out.copy_from_slice(&frame);
+                Output::Transmit(rate, out)
+            }
+            None => Output::Timeout(None),
+        }
     }
 }

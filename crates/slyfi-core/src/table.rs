@@ -4,9 +4,10 @@
 //! foreign frame costs the lookups and nothing else: no cryptography, no allocation.
 
 use crate::tryst::{Class, HEADER_LEN, MAX_RECIPIENTS};
+use alloc::vec;
+use alloc::vec::Vec;
 use core::fmt;
 use hashbrown::HashTable;
-use hashbrown::hash_table::Entry as Slot;
 use slyfi_base::SecureRandom;
 
 /// Bytes of an address.
@@ -102,57 +103,74 @@ impl Packed {
 }
 
 /// All live addresses of a node.
+///
+/// Extendible hashing: segments of bounded size, found by a directory, so that nothing that is done
+/// to the table ever pauses to move all of it. That would stop a node with a million pairings for
+/// half a second in the middle of its traffic.
 pub struct AddressTable {
-    live: HashTable<(Address, Packed)>,
+    segments: Vec<Segment>,
+    /// Segment numbers by [`directory_index`]; the length is a power of two.
+    directory: Vec<u32>,
+    len: usize,
     secret: [u64; 2],
 }
+
+struct Segment {
+    live: HashTable<(Address, Packed)>,
+    /// How many bits of [`directory_index`] its addresses have in common.
+    depth: u32,
+}
+
+/// A segment with this many addresses is split in two. They fill it to 7/8, so it grows no further,
+/// and cleaning up after removals touches no more than this.
+const SEGMENT: usize = 1792;
 
 impl AddressTable {
     /// Makes an empty table; `rng` gives the secret of its hash.
     pub fn new<R: SecureRandom + ?Sized>(rng: &mut R) -> Self {
         let mut secret = [[0; 8]; 2];
         rng.fill(secret.as_flattened_mut());
-        AddressTable { live: HashTable::new(), secret: secret.map(u64::from_le_bytes) }
-    }
-
-    /// Makes room for `more` addresses, so that inserting them never pauses to grow.
-    pub fn reserve(&mut self, more: usize) {
-        let secret = self.secret;
-        self.live.reserve(more, |(a, _)| hash(secret, a));
+        AddressTable {
+            segments: vec![Segment { live: HashTable::new(), depth: 0 }],
+            directory: vec![0],
+            len: 0,
+            secret: secret.map(u64::from_le_bytes),
+        }
     }
 
     /// Returns how many addresses are live.
-    pub fn len(&self) -> usize {
-        self.live.len()
+    pub const fn len(&self) -> usize {
+        self.len
     }
 
     /// Returns whether no address is live.
-    pub fn is_empty(&self) -> bool {
-        self.live.is_empty()
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
     }
 
     /// Puts an address in. Should it be there for something else, both are kept; a lookup finds
     /// either one, and removing one leaves the other.
     pub fn insert(&mut self, address: &Address, entry: Entry) {
-        let secret = self.secret;
-        self.live.insert_unique(hash(secret, address), (*address, Packed::new(entry)), |(a, _)| {
-            hash(secret, a)
-        });
+        let (secret, hash) = (self.secret, hash(self.secret, address));
+        let mut number = self.segment_of(hash);
+        if self.segments[number].live.len() >= SEGMENT {
+            self.split(number);
+            number = self.segment_of(hash);
+        }
+        let item = (*address, Packed::new(entry));
+        self.segments[number].live.insert_unique(hash, item, |(a, _)| self::hash(secret, a));
+        self.len += 1;
     }
 
     /// Takes an address out, if it is in for exactly this; returns whether it was.
     pub fn remove(&mut self, address: &Address, entry: Entry) -> bool {
-        let secret = self.secret;
+        let hash = hash(self.secret, address);
         let wanted = (*address, Packed::new(entry));
-        let found =
-            self.live.entry(hash(secret, address), |e| *e == wanted, |(a, _)| hash(secret, a));
-        match found {
-            Slot::Occupied(e) => {
-                e.remove();
-                true
-            }
-            Slot::Vacant(_) => false,
-        }
+        let number = self.segment_of(hash);
+        let found = self.segments[number].live.find_entry(hash, |item| *item == wanted);
+        let removed = found.map(|item| item.remove()).is_ok();
+        self.len -= usize::from(removed);
+        removed
     }
 
     /// Returns what an address stands for.
@@ -181,12 +199,47 @@ impl AddressTable {
     /// # Security
     /// They tell a node's frames apart from others'; for tests and key logs.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
-        self.live.iter().map(|(address, _)| address)
+        self.segments.iter().flat_map(|s| s.live.iter()).map(|(address, _)| address)
     }
 
     fn find(&self, address: &Address) -> Option<Packed> {
-        self.live.find(hash(self.secret, address), |(a, _)| a == address).map(|(_, p)| *p)
+        let hash = hash(self.secret, address);
+        let segment = &self.segments[self.segment_of(hash)];
+        segment.live.find(hash, |(a, _)| a == address).map(|(_, p)| *p)
     }
+
+    fn segment_of(&self, hash: u64) -> usize {
+        self.directory[directory_index(hash) & (self.directory.len() - 1)] as usize
+    }
+
+    /// Moves the half of a segment whose next bit is set to a new one.
+    fn split(&mut self, number: usize) {
+        let secret = self.secret;
+        let segment = &mut self.segments[number];
+        let bit = 1 << segment.depth;
+        segment.depth += 1;
+        let depth = segment.depth;
+        let mut live = HashTable::with_capacity(SEGMENT);
+        for item in segment.live.extract_if(|(a, _)| directory_index(hash(secret, a)) & bit != 0) {
+            live.insert_unique(hash(secret, &item.0), item, |(a, _)| hash(secret, a));
+        }
+        let new = self.segments.len() as u32;
+        self.segments.push(Segment { live, depth });
+        if self.directory.len() == bit {
+            self.directory.extend_from_within(..);
+        }
+        for (index, segment) in self.directory.iter_mut().enumerate() {
+            if *segment as usize == number && index & bit != 0 {
+                *segment = new;
+            }
+        }
+    }
+}
+
+/// The bits of a hash that the directory goes by: others than those that place an item in its
+/// segment (the lowest and the topmost).
+const fn directory_index(hash: u64) -> usize {
+    (hash >> 24) as u32 as usize
 }
 
 /// Mixes the address, already random, with the table's secret, so that an outsider who chooses the

@@ -11,17 +11,13 @@ use slyfi_wire::message::SessionId;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// Session keys are made; the association has to come until then.
-    Authenticated {
-        until: Instant,
-    },
+    Authenticated { until: Instant },
     /// An invite's session: it may only enrol.
     EnrolOnly,
     /// A member.
     Linked,
     /// Dismissed: what is queued still goes out, until then.
-    Leaving {
-        until: Instant,
-    },
+    Leaving { until: Instant },
 }
 
 /// One session.

@@ -28,7 +28,7 @@ use crate::pool::{Packet, PacketPool};
 use crate::shroud::{ShroudReceiver, ShroudSender};
 use core::ops::Range;
 use slyfi_base::event::Unlinked;
-use slyfi_base::{DropReason, Duration, Instant, MacAddress};
+use slyfi_base::{DropReason, Duration, Instant};
 use slyfi_wire::message::{DataHeader, LinkHeader, LinkKind};
 
 use ordered::{Offer, Ordered};
@@ -140,6 +140,16 @@ impl Session {
         self.reliable.push(kind, packet)
     }
 
+    /// Takes the packet that waits longest for its first transmission.
+    pub(crate) fn take_waiting(&mut self) -> Option<(PacketKind, Packet)> {
+        self.reliable.take_waiting()
+    }
+
+    /// Makes the acknowledgement due at once.
+    pub(crate) fn acknowledge_now(&mut self, now: Instant) {
+        self.ack_at = Some(now);
+    }
+
     /// Returns how many packets wait for their first transmission.
     pub(crate) fn queued(&self) -> usize {
         self.reliable.queued()
@@ -169,8 +179,7 @@ impl Session {
         pool: &mut PacketPool,
     ) -> Result<Received, DropReason> {
         let bytes = body.get(message.clone()).ok_or(DropReason::Malformed)?;
-        let (header, data, rest) =
-            LinkHeader::parse(bytes).map_err(|_| DropReason::Malformed)?;
+        let (header, data, rest) = LinkHeader::parse(bytes).map_err(|_| DropReason::Malformed)?;
         self.last_heard = now;
         self.pings = 0;
         self.ping_at = self.config.ping_after.map(|d| now + d);
@@ -360,17 +369,6 @@ impl Session {
         self.reliable.release(pool);
         self.ordered.release(pool);
     }
-}
-
-/// Writes the Ethernet frame that a data packet stands for into a packet of its own.
-pub(crate) fn ethernet_packet(
-    pool: &mut PacketPool,
-    destination: MacAddress,
-    source: MacAddress,
-    ether_type: u16,
-    payload: &[u8],
-) -> Option<Packet> {
-    pool.take(&[&destination.0, &source.0, &ether_type.to_be_bytes(), payload])
 }
 
 /// The full number whose low 32 bits are `low`, not above `newest`.

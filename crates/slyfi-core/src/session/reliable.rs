@@ -67,6 +67,10 @@ impl Reliable {
         Ok(())
     }
 
+    pub(super) fn take_waiting(&mut self) -> Option<(PacketKind, Packet)> {
+        self.queue.pop_front()
+    }
+
     pub(super) fn queued(&self) -> usize {
         self.queue.len()
     }

@@ -1,0 +1,275 @@
+//! Probes and authentications: what an access point does for someone it has no session with.
+
+use super::members::{Member, Stage};
+use super::{ApLink, handover};
+use crate::agreement::{self, SessionSecrets};
+use crate::keylog;
+use crate::pairing::{Kind, Pairing};
+use crate::replay::{ReplayRecord, ReplayRefused};
+use crate::session::Session;
+use crate::shroud::{Limits, ShroudReceiver, ShroudSender, Slot};
+use crate::tryst::{self, Class, Recipient};
+use alloc::vec;
+use alloc::vec::Vec;
+use slyfi_base::event::Unlinked;
+use slyfi_base::link::RecordKind;
+use slyfi_base::{DropReason, Duration, Event, Instant, RxMeta, SecureRandom};
+use slyfi_wire::carrier;
+use slyfi_wire::message::{AuthStatus, RequestId, TrystMessage};
+
+/// A reply that waits for its random moment (slyfi-2008 §4.1, side-channel attacks).
+pub(super) struct Reply {
+    pub(super) due: Instant,
+    frame: Vec<u8>,
+}
+
+/// The most replies that wait; more than that many keyed clients at once is not a network.
+const MAX_REPLIES: usize = 1_024;
+
+/// How long a session without association is kept.
+const ASSOCIATION_PATIENCE: Duration = Duration::from_secs(5);
+
+impl<R: SecureRandom> ApLink<R> {
+    pub(super) fn on_tryst(
+        &mut self,
+        meta: RxMeta,
+        index: u32,
+        class: Class,
+        interval_low: u32,
+        header: usize,
+        body: &mut [u8],
+    ) -> Result<(), DropReason> {
+        let wall = self.now.wall;
+        let interval =
+            self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
+        let keys =
+            self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
+        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
+        let opened = tryst::open(pairing.suite(), &keys, body, header)
+            .map_err(|_| DropReason::TrystUnverified)?;
+        let payload = body.get(opened.payload.clone()).ok_or(DropReason::Malformed)?;
+        let message = TrystMessage::parse(payload).map_err(|_| DropReason::Malformed)?;
+
+        // From here on the sender is known. A message that came before changes nothing, and draws
+        // no reply; one that is new is remembered for as long as its address lives, and the host
+        // makes that durable before the reply leaves.
+        let record = ReplayRecord {
+            pairing: *pairing.id(),
+            header_mac: opened.header_mac,
+            expires: pairing.expires(interval),
+        };
+        let expires = record.expires;
+        let record = self.replay.admit(record, wall).map_err(|refused| match refused {
+            ReplayRefused::Replayed => DropReason::Replayed,
+            ReplayRefused::Full => DropReason::ReplayCacheFull,
+        })?;
+        self.out.record(RecordKind::Replay, Some(expires), record.encode().to_vec().into());
+
+        match (class, message) {
+            (Class::Probe, TrystMessage::ProbeRequest { request, .. }) => {
+                self.on_probe(meta, index, request)
+            }
+            (
+                Class::Authentication,
+                TrystMessage::AuthRequest { request, access_point, agreement, .. },
+            ) => {
+                if access_point != self.id {
+                    return Err(DropReason::Unexpected);
+                }
+                self.on_authentication(index, request, agreement)
+            }
+            _ => Err(DropReason::Unexpected),
+        }
+    }
+
+    fn on_probe(
+        &mut self,
+        _meta: RxMeta,
+        index: u32,
+        request: RequestId,
+    ) -> Result<(), DropReason> {
+        let most = u64::from(self.config.max_sessions.max(1));
+        let load = (self.members.len() as u64 * 255 / most).min(255) as u8;
+        if self.visitors.contains_key(&index) {
+            self.expect_visitor(index, request)?;
+        }
+        let message = TrystMessage::ProbeResponse {
+            request,
+            time: self.now.wall.as_micros(),
+            access_point: self.id,
+            load,
+        };
+        self.reply(index, Class::Probe, &message)
+    }
+
+    fn on_authentication(
+        &mut self,
+        index: u32,
+        request: RequestId,
+        agreement: &[u8],
+    ) -> Result<(), DropReason> {
+        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
+        let refusal = match pairing.kind() {
+            Kind::Invite { .. } if self.spent.contains(pairing.id()) => {
+                Some(AuthStatus::InviteSpent)
+            }
+            Kind::Invite { expires } if self.now.wall >= expires => Some(AuthStatus::InviteSpent),
+            _ if self.visitors.contains_key(&index) => return Err(DropReason::Unexpected),
+            _ => None,
+        };
+        if let Some(status) = refusal {
+            return self.answer_authentication(index, request, status, &[]);
+        }
+        let (suite, pairing_id) = (pairing.suite(), *pairing.id());
+        self.drop_waiting(index);
+        if self.members.len() >= self.config.max_sessions as usize {
+            return self.answer_authentication(index, request, AuthStatus::Full, &[]);
+        }
+        let (secrets, response) = agreement::answer(suite, agreement, &mut self.rng)
+            .map_err(|_| DropReason::Malformed)?;
+        self.begin_session(index, pairing_id, &secrets);
+        self.answer_authentication(index, request, AuthStatus::Accepted, &response)
+    }
+
+    /// Makes a session that waits for its association.
+    pub(super) fn begin_session(
+        &mut self,
+        index: u32,
+        pairing_id: [u8; 8],
+        secrets: &SessionSecrets,
+    ) -> u32 {
+        if self.config.key_log {
+            self.out.key_log(keylog::session_lines(&pairing_id, secrets));
+        }
+        let slot = self.members.next_slot();
+        let mut sender = ShroudSender::new(&secrets.down, self.sizes);
+        sender.set_limits(Limits { soft: self.config.rekey_after, ..Limits::default() });
+        let mut receiver = ShroudReceiver::new(&secrets.up, self.window());
+        receiver.install(&mut self.table, Slot::Link(slot));
+        let session = Session::new(sender, receiver, self.session_config(), self.now.mono);
+        let until = self.now.mono + ASSOCIATION_PATIENCE;
+        let mut member = Member::new(index, pairing_id, session, Stage::Authenticated { until });
+        member.roam = secrets.roam.clone();
+        member.export = secrets.export.clone();
+        self.rng.fill(&mut member.id);
+        let slot = self.members.insert(member);
+        self.members.reschedule(slot, self.now.mono);
+        slot
+    }
+
+    /// Forgets a session of this pairing that still waits for its association: only the newest
+    /// does, so a client can hold one place in the table, however often it authenticates.
+    pub(super) fn drop_waiting(&mut self, index: u32) {
+        let waiting = self
+            .members
+            .iter()
+            .find(|(_, m)| m.pairing == index && matches!(m.stage, Stage::Authenticated { .. }))
+            .map(|(slot, _)| slot);
+        if let Some(slot) = waiting {
+            self.drop_member(slot, Unlinked::Replaced);
+        }
+    }
+
+    fn answer_authentication(
+        &mut self,
+        index: u32,
+        request: RequestId,
+        status: AuthStatus,
+        agreement: &[u8],
+    ) -> Result<(), DropReason> {
+        let message = TrystMessage::AuthResponse {
+            request,
+            time: self.now.wall.as_micros(),
+            access_point: self.id,
+            status,
+            agreement,
+        };
+        self.reply(index, Class::Authentication, &message)
+    }
+
+    /// Seals a reply, to leave at a random moment soon.
+    fn reply(
+        &mut self,
+        index: u32,
+        class: Class,
+        message: &TrystMessage<'_>,
+    ) -> Result<(), DropReason> {
+        if self.replies.len() >= MAX_REPLIES {
+            return Err(DropReason::NoRoom);
+        }
+        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
+        let (address, keys) = self
+            .directory
+            .sending(index, class, self.now.wall)
+            .map_err(|_| DropReason::Unexpected)?;
+        let mut payload = vec![0; message.buffer_len()];
+        message.emit(&mut payload).map_err(|_| DropReason::NoRoom)?;
+        let mut frame = vec![0; carrier::HEADER_LEN + self.sizes.max_body()];
+        let body = carrier::emit(&mut frame).map_err(|_| DropReason::NoRoom)?;
+        let to = [Recipient { keys: &keys, address: &address }];
+        let suite = pairing.suite();
+        let len = tryst::seal(suite, self.sizes, &to, &payload, &mut self.rng, body)
+            .map_err(|_| DropReason::NoRoom)?;
+        frame.truncate(carrier::HEADER_LEN + len);
+        let jitter = self.rng.below(self.config.reply_jitter.as_micros().saturating_add(1));
+        let due = self.now.mono + Duration::from_micros(jitter);
+        self.replies.push(Reply { due, frame });
+        self.release_replies();
+        Ok(())
+    }
+
+    /// Hands over the replies whose moment has come.
+    pub(super) fn release_replies(&mut self) {
+        let now = self.now.mono;
+        let mut at = 0;
+        while let Some(reply) = self.replies.get(at) {
+            if reply.due <= now {
+                let reply = self.replies.swap_remove(at);
+                self.out.frame(reply.frame);
+            } else {
+                at += 1;
+            }
+        }
+    }
+
+    /// A message at an address outside the window: verified, so that nobody else can cause the
+    /// event, and never answered, because it may be a recording.
+    pub(super) fn on_stray_clock(
+        &mut self,
+        index: u32,
+        class: Class,
+        interval_low: u32,
+        header: usize,
+        body: &mut [u8],
+    ) -> Result<(), DropReason> {
+        let wall = self.now.wall;
+        let interval =
+            self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
+        let keys =
+            self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
+        let suite = self.directory.get(index).map(Pairing::suite).ok_or(DropReason::Foreign)?;
+        let opened =
+            tryst::open(suite, &keys, body, header).map_err(|_| DropReason::TrystUnverified)?;
+        let payload = body.get(opened.payload).ok_or(DropReason::Malformed)?;
+        if class == Class::Probe
+            && TrystMessage::parse(payload).is_ok()
+            && let Some(seconds) = self.directory.clock_offset(index, interval_low, wall)
+        {
+            self.out.event(Event::ClientClockOff { pairing: index, seconds });
+        }
+        Err(DropReason::TrystOutsideWindow)
+    }
+
+    /// Makes ready for a session that comes from another access point.
+    fn expect_visitor(&mut self, index: u32, request: RequestId) -> Result<(), DropReason> {
+        let visitor = self.visitors.get(&index).ok_or(DropReason::Unexpected)?;
+        if self.members.len() >= self.config.max_sessions as usize {
+            return Err(DropReason::NoRoom);
+        }
+        let secrets = handover::secrets(visitor.suite, &visitor.secret, self.id, request);
+        let pairing_id = visitor.pairing;
+        self.drop_waiting(index);
+        self.begin_session(index, pairing_id, &secrets);
+        Ok(())
+    }
+}
