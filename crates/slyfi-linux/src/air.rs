@@ -86,6 +86,9 @@ pub(crate) enum Discard {
     TooLong,
 }
 
+/// A frame that was copied out: what the radio says about it, and its length.
+pub(crate) type Unwrapped = Result<(RxMeta, usize), Discard>;
+
 /// Whether a radiotap header with TX flags means that the frame is an own echo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TxFlags {
@@ -96,11 +99,7 @@ pub(crate) enum TxFlags {
 }
 
 /// Takes the radiotap header off `packet` and copies the frame to `out`.
-pub(crate) fn unwrap_radiotap(
-    packet: &[u8],
-    tx_flags: TxFlags,
-    out: &mut [u8],
-) -> Result<(RxMeta, usize), Discard> {
+pub(crate) fn unwrap_radiotap(packet: &[u8], tx_flags: TxFlags, out: &mut [u8]) -> Unwrapped {
     let parsed = Radiotap::new_checked(packet).map_err(|_| Discard::Malformed)?;
     if tx_flags == TxFlags::MeanEcho && parsed.info().is_own_echo() {
         return Err(Discard::Echo);

@@ -8,7 +8,7 @@
 
 use crate::air::{
     AirCounters, AirSocket, Discard, ETHERNET_HEADER_LEN, MAX_FRAME, READ_LIMIT, RX_SLOT, TX_SLOT,
-    TxFlags, unwrap_radiotap,
+    TxFlags, Unwrapped, unwrap_radiotap,
 };
 use crate::batch::{Flush, RxBatch, TxQueue};
 use crate::error::RadioError;
@@ -230,10 +230,7 @@ impl PacketRadio {
     }
 
     /// Takes one packet off the receiver; `None` when it has none now.
-    fn take(
-        &mut self,
-        out: &mut [u8],
-    ) -> Result<Option<Result<(RxMeta, usize), Discard>>, RadioError> {
+    fn take(&mut self, out: &mut [u8]) -> Result<Option<Unwrapped>, RadioError> {
         let layer = self.layer;
         let fd = self.socket.as_fd();
         match &mut self.receiver {
@@ -290,11 +287,7 @@ fn refuse_address_clash(interface: &Interface, layer: LinkLayer) -> Result<(), R
 }
 
 /// Decides about one received packet and copies its frame out.
-fn accept(
-    layer: LinkLayer,
-    packet: Received<'_>,
-    out: &mut [u8],
-) -> Result<(RxMeta, usize), Discard> {
+fn accept(layer: LinkLayer, packet: Received<'_>, out: &mut [u8]) -> Unwrapped {
     if packet.is_outgoing {
         return Err(Discard::Echo);
     }

@@ -155,7 +155,12 @@ impl Tap {
     pub fn write(&mut self, frame: &[u8]) -> Result<bool, TapError> {
         loop {
             match self.file.write(frame) {
-                Ok(_) => return Ok(true),
+                // The driver takes a frame whole or not at all.
+                Ok(n) if n == frame.len() => return Ok(true),
+                Ok(_) => {
+                    let source = io::ErrorKind::WriteZero.into();
+                    return Err(TapError::Os { call: "write to TAP", source });
+                }
                 Err(e) => match e.raw_os_error() {
                     Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => return Ok(false),
                     Some(libc::EINTR) => {}
