@@ -9,6 +9,7 @@ sniffer is one more radio. Nothing is ever made in the host's own namespace.
 """
 
 import os
+import time
 
 from . import shell
 from .shell import Namespace, check, sh, wait_until
@@ -155,6 +156,12 @@ class Sniffer:
 
     def stop(self):
         """Ends the capture and returns the file; a capture with losses would prove nothing."""
+        # What the kernel still holds when tcpdump is told to end is lost without being counted; it
+        # hands out full blocks, and others after a second.
+        size = -1
+        while size != os.path.getsize(self.file):
+            size = os.path.getsize(self.file)
+            time.sleep(1.3)
         self.process.stop()
         said = self.process.output()
         lost = [line for line in said.splitlines() if "dropped by" in line]
