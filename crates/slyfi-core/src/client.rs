@@ -38,6 +38,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use linked::{Established, Roaming};
 use setup::Setup;
+use slyfi_base::event::{NoLink, Unlinked};
 use slyfi_base::reason::DropCounters;
 use slyfi_base::{
     ApiMisuse, Command, DropReason, Duration, Event, Instant, Link, MacAddress, Now, Output,
@@ -111,6 +112,30 @@ impl<R: SecureRandom> ClientLink<R> {
         self.directory.insert(pairing, now.wall, &mut self.table)
     }
 
+    /// Voids a pairing; a link or a set-up that stands on it ends at once, without a word to the
+    /// access point.
+    ///
+    /// Returns its id, for the key store, or `None` if there is no such pairing.
+    pub fn remove_pairing(&mut self, now: Now, pairing: u32) -> Option<[u8; 8]> {
+        self.advance_clock(now);
+        let removed = self.directory.remove(pairing, &mut self.table)?;
+        if let Some(roaming) = self.roaming.take_if(|r| r.home == pairing) {
+            self.directory.remove(roaming.index, &mut self.table);
+        }
+        let in_setup = match &self.setup {
+            Setup::Authenticating { pairing: of, .. } => *of == pairing,
+            Setup::Associating { candidate, .. } => candidate.home == pairing,
+            _ => false,
+        };
+        if in_setup {
+            self.give_up(NoLink::Refused);
+        }
+        if self.link.as_ref().is_some_and(|l| l.home == pairing) {
+            self.unlink(Unlinked::Left);
+        }
+        Some(*removed.id())
+    }
+
     /// Returns the pairing with this number.
     pub fn pairing(&self, pairing: u32) -> Option<&Pairing> {
         self.directory.get(pairing)
@@ -182,6 +207,8 @@ impl<R: SecureRandom> ClientLink<R> {
             self.is_linked().then_some(self.group_heard + linked::GROUP_PATIENCE),
             self.group.timeout_at(),
             self.leaving_until,
+            self.wants_renewal().then_some(now.mono),
+            self.link.as_ref().filter(|l| l.is_exhausted).map(|_| now.mono),
         ]
         .into_iter()
         .flatten()

@@ -67,6 +67,15 @@ pub fn drop_privileges(target: &Target) -> Result<(), DropError> {
     verify(user.as_ref())
 }
 
+/// Returns the user and group numbers that [`drop_privileges`] would take for `user`, so that files
+/// can be given to them before.
+///
+/// # Errors
+/// [`DropError::NoSuchUser`], or the system's.
+pub fn user_ids(user: &str) -> Result<(u32, u32), DropError> {
+    User::by_name(user).map(|u| (u.uid, u.gid))
+}
+
 /// A user of the system's data base.
 struct User {
     uid: libc::uid_t,

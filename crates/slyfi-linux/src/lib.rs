@@ -23,6 +23,7 @@
 
 mod air;
 mod batch;
+mod bpf;
 mod clock;
 mod drop_privileges;
 mod error;
@@ -39,7 +40,7 @@ pub mod udp;
 pub use air::{AirCounters, AirSocket};
 pub use batch::Flush;
 pub use clock::{Clock, SyncState};
-pub use drop_privileges::{DropError, Target, drop_privileges};
+pub use drop_privileges::{DropError, Target, drop_privileges, user_ids};
 pub use error::RadioError;
 pub use netconfig::AdminState;
 pub use netinfo::Interface;

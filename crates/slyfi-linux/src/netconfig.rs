@@ -46,13 +46,19 @@ pub fn set_mtu(name: &str, mtu: usize) -> io::Result<()> {
 /// # Errors
 /// The system's; `EADDRNOTAVAIL` for a group address, `EBUSY` where it must be down for that.
 pub fn set_mac(name: &str, mac: MacAddress) -> io::Result<()> {
+    let address = ethernet_address(mac);
+    InterfaceRequest::new(name)?.tell(libc::SIOCSIFHWADDR, |r| r.ifru_hwaddr = address)
+}
+
+/// Returns a hardware address in the form that interface requests have.
+pub(crate) fn ethernet_address(mac: MacAddress) -> libc::sockaddr {
     // SAFETY: all zeros is a value of this structure of integers.
     let mut address = unsafe { std::mem::zeroed::<libc::sockaddr>() };
     address.sa_family = hardware::ETHERNET;
     for (to, from) in address.sa_data.iter_mut().zip(mac.0) {
         *to = from.cast_signed();
     }
-    InterfaceRequest::new(name)?.tell(libc::SIOCSIFHWADDR, |r| r.ifru_hwaddr = address)
+    address
 }
 
 /// Gives an interface one more IP address. One that it has already is no error.

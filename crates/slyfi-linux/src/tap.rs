@@ -14,7 +14,7 @@ use std::os::unix::fs::OpenOptionsExt;
 /// The device that makes TAP interfaces (Linux `Documentation/networking/tuntap.rst`).
 const CLONE_DEVICE: &str = "/dev/net/tun";
 
-/// `TUN_TYPE_MASK`'s companion flag of `linux/if_tun.h`: fail instead of attaching to what exists.
+/// Of `linux/if_tun.h`: fail instead of attaching to an interface that exists.
 const IFF_TUN_EXCL: libc::c_int = 0x8000;
 
 /// Whether the interface may, must or must not exist already.
@@ -190,12 +190,20 @@ impl Tap {
         Interface::addresses(&self.name).map_err(TapError::os("addresses of the TAP interface"))
     }
 
-    /// Sets the hardware address.
+    /// Sets the hardware address. Through the TAP's own descriptor, which asks for no rights
+    /// (`tun_chr_ioctl`), so that it works after privileges are dropped.
     ///
     /// # Errors
-    /// [`TapError::NoPermission`] or the system's.
+    /// The system's, for a group address.
     pub fn set_mac(&self, mac: MacAddress) -> Result<(), TapError> {
-        netconfig::set_mac(&self.name, mac).map_err(TapError::admin("SIOCSIFHWADDR"))
+        let mut request =
+            request_for(&self.name).map_err(TapError::os("name of the TAP interface"))?;
+        request.ifr_ifru.ifru_hwaddr = netconfig::ethernet_address(mac);
+        let fd = self.file.as_raw_fd();
+        // SAFETY: `request` is a whole `struct ifreq`, which is what SIOCSIFHWADDR reads.
+        check(unsafe { libc::ioctl(fd, libc::SIOCSIFHWADDR, &raw mut request) })
+            .map_err(TapError::os("SIOCSIFHWADDR"))?;
+        Ok(())
     }
 
     /// Sets the MTU, in bytes after the Ethernet header.
