@@ -38,11 +38,11 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Arrows that the design does not draw, each for one thing that the crate does.
 const BESIDES: &[(&str, &str, &str)] = &[
     ("slyfi-link", "slyfi-wire", "`--pcap` writes wire's pcapng and radiotap headers"),
-    (
-        "slyfi-rivals",
-        "slyfi-wire",
-        "open Wi-Fi is made of 802.11 headers, its rivals of the carrier",
-    ),
+    ("slyfi-rivals", "slyfi-wire", "open Wi-Fi is made of 802.11 headers, rivals of the carrier"),
+    ("slyfi", "slyfi-core", "`vectors check` and the demo drive the machines themselves"),
+    ("slyfi", "slyfi-sim", "the demo's air"),
+    ("slyfi", "slyfi-rivals", "the demo's control, open Wi-Fi"),
+    ("slyfi", "slyfi-linux", "commands without a daemon need the machine's clock and randomness"),
 ];
 
 /// Tools for developers, which may import anything and which nothing may import.
