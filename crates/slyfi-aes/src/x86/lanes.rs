@@ -28,6 +28,9 @@ pub(super) struct Lanes<'k, const N: usize> {
     pub(super) changed: u32,
     /// Blocks until the end of each lane's frame.
     left: [usize; N],
+    /// The least of `left`. Kept by hand: a vector load right after the stores of the lanes' numbers
+    /// would wait for all of them.
+    shortest: usize,
     /// Which job each lane works on.
     job: [usize; N],
     /// How many lanes are busy.
@@ -52,7 +55,7 @@ pub(super) fn run<'k, J: Job<'k>, const N: usize>(
     }
     while lanes.busy > 0 {
         lanes.mirror();
-        let count = lanes.left[..lanes.busy].iter().fold(usize::MAX, |a, b| a.min(*b));
+        let count = core::mem::replace(&mut lanes.shortest, usize::MAX);
         kernel(&mut lanes, count);
         lanes.changed = 0;
         // Backwards: a lane that falls idle is filled from the last busy one, already dealt with.
@@ -60,6 +63,7 @@ pub(super) fn run<'k, J: Job<'k>, const N: usize>(
             lanes.left[lane] -= count;
             lanes.at[lane] = lanes.at[lane].wrapping_add(count);
             if lanes.left[lane] > 0 {
+                lanes.shortest = lanes.shortest.min(lanes.left[lane]);
                 continue;
             }
             let mut tag = [0; 16];
@@ -88,6 +92,7 @@ impl<'k, const N: usize> Lanes<'k, N> {
             at: [core::ptr::null_mut(); N],
             changed: 0,
             left: [0; N],
+            shortest: usize::MAX,
             job: [0; N],
             busy: 0,
         }
@@ -131,6 +136,7 @@ impl<'k, const N: usize> Lanes<'k, N> {
         let blocks = &mut blocks[done..];
         self.at[lane] = blocks.as_mut_ptr();
         self.left[lane] = blocks.len();
+        self.shortest = self.shortest.min(blocks.len());
         true
     }
 

@@ -222,11 +222,11 @@ impl Link {
 
 /// Seals one frame of each link; the tags.
 fn seal_all(links: &[Link; BATCH], frames: &mut [Vec<u8>; BATCH]) -> [Block; BATCH] {
-    let mut i = 0;
-    let mut jobs = frames.each_mut().map(|frame| {
+    let mut frames = frames.iter_mut();
+    let mut jobs: [_; BATCH] = std::array::from_fn(|i| {
         let Link { key, iv, .. } = &links[i];
-        i += 1;
-        CbcCmacSeal { key, iv: *iv, mac_prefix: Some(*iv), data: frame, tag: [0; 16] }
+        let data = frames.next().expect("as many frames as links");
+        CbcCmacSeal { key, iv: *iv, mac_prefix: Some(*iv), data, tag: [0; 16] }
     });
     seal_batch(&mut jobs);
     jobs.map(|job| job.tag)

@@ -99,6 +99,50 @@ fn side_by_side(keys: [&KeyWords<11>; 4]) -> [__m512i; 11] {
     rounds
 }
 
+/// Takes every lane on by one block; gives the ciphertext.
+///
+/// A macro, because the compiler calls a function of this size instead of inlining it.
+macro_rules! advance {
+    ($chains:ident, $blocks:expr) => {{
+        let tables = $chains.tables;
+        let (mut x, mut y) = ($blocks, $chains.pending);
+        if SEALS {
+            for w in 0..W {
+                let before = $chains.ciphertext[w];
+                x[w] = _mm512_ternarylogic_epi64::<0x96>(before, x[w], tables[w].enc[0]);
+            }
+        }
+        // Written out as well: an indexed address would make two operations of each round.
+        advance!(@round x, y, tables, 1);
+        advance!(@round x, y, tables, 2);
+        advance!(@round x, y, tables, 3);
+        advance!(@round x, y, tables, 4);
+        advance!(@round x, y, tables, 5);
+        advance!(@round x, y, tables, 6);
+        advance!(@round x, y, tables, 7);
+        advance!(@round x, y, tables, 8);
+        advance!(@round x, y, tables, 9);
+        for w in 0..W {
+            if SEALS {
+                x[w] = _mm512_aesenclast_epi128(x[w], tables[w].enc[10]);
+            }
+            // The last round's key takes the ciphertext block with it.
+            let last = _mm512_xor_si512(tables[w].mac_ends, x[w]);
+            $chains.pending[w] = _mm512_aesenclast_epi128(y[w], last);
+        }
+        $chains.ciphertext = x;
+        x
+    }};
+    (@round $x:ident, $y:ident, $tables:ident, $round:literal) => {
+        for w in 0..W {
+            $y[w] = pin(_mm512_aesenc_epi128($y[w], $tables[w].mac[$round]));
+            if SEALS {
+                $x[w] = pin(_mm512_aesenc_epi128($x[w], $tables[w].enc[$round]));
+            }
+        }
+    };
+}
+
 /// Takes the first `4 * W` lanes on by `count` blocks and computes their tags.
 ///
 /// # Safety
@@ -129,28 +173,23 @@ unsafe fn step<const W: usize, const SEALS: bool>(
         chains.pending[w] = _mm512_xor_si512(pending[w], tables[w].mac[0]);
     }
 
-    let rest = count % 4;
-    for i in (0..count - rest).step_by(4) {
-        let mut blocks = [zeros; 4];
+    let rest = count % 2;
+    for i in (0..count - rest).step_by(2) {
+        let mut blocks = [zeros; 2];
         for w in 0..W {
             // SAFETY: the caller's contract: `count` blocks are readable.
-            let four = unsafe { at[w].load_four(i) };
-            for (row, block) in blocks.iter_mut().zip(four) {
+            let two = unsafe { at[w].load_two(i) };
+            for (row, block) in blocks.iter_mut().zip(two) {
                 row[w] = block;
             }
         }
-        let [a, b, c, d] = blocks;
+        let [a, b] = blocks;
         // Written out, so that all of it stays in registers.
-        let blocks = [
-            chains.advance::<SEALS>(a),
-            chains.advance::<SEALS>(b),
-            chains.advance::<SEALS>(c),
-            chains.advance::<SEALS>(d),
-        ];
+        let blocks = [advance!(chains, a), advance!(chains, b)];
         if SEALS {
             for w in 0..W {
                 // SAFETY: the caller's contract: writable as well.
-                unsafe { at[w].store_four(i, blocks.map(|row| row[w])) };
+                unsafe { at[w].store_two(i, blocks.map(|row| row[w])) };
             }
         }
     }
@@ -160,7 +199,7 @@ unsafe fn step<const W: usize, const SEALS: bool>(
             // SAFETY: the caller's contract: `count` blocks are readable.
             blocks[w] = unsafe { at[w].load_one(i) };
         }
-        let blocks = chains.advance::<SEALS>(blocks);
+        let blocks = advance!(chains, blocks);
         if SEALS {
             for w in 0..W {
                 // SAFETY: the caller's contract: writable as well.
@@ -183,38 +222,6 @@ struct Chains<'t, const W: usize> {
 }
 
 impl<const W: usize> Chains<'_, W> {
-    /// Takes every lane on by one block; returns the ciphertext.
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
-    fn advance<const SEALS: bool>(&mut self, blocks: [__m512i; W]) -> [__m512i; W] {
-        let tables = self.tables;
-        let (mut x, mut y) = (blocks, self.pending);
-        for w in 0..W {
-            if SEALS {
-                x[w] =
-                    _mm512_ternarylogic_epi64::<0x96>(self.ciphertext[w], x[w], tables[w].enc[0]);
-            }
-        }
-        for round in 1..10 {
-            for w in 0..W {
-                y[w] = pin(_mm512_aesenc_epi128(y[w], tables[w].mac[round]));
-                if SEALS {
-                    x[w] = pin(_mm512_aesenc_epi128(x[w], tables[w].enc[round]));
-                }
-            }
-        }
-        for w in 0..W {
-            if SEALS {
-                x[w] = _mm512_aesenclast_epi128(x[w], tables[w].enc[10]);
-            }
-            // The last round's key takes the ciphertext block with it.
-            let last = _mm512_xor_si512(tables[w].mac_ends, x[w]);
-            self.pending[w] = _mm512_aesenclast_epi128(y[w], last);
-        }
-        self.ciphertext = x;
-        x
-    }
-
     /// The tags, if the frames end here.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,vaes")]
@@ -252,27 +259,41 @@ fn pin(mut value: __m512i) -> __m512i {
 struct Quad([*mut Block; 4]);
 
 impl Quad {
-    /// Blocks `i..i + 4` of the lanes, a register for each.
+    /// Blocks `i` and `i + 1` of the lanes, a register for each.
     ///
     /// # Safety
     /// The blocks must be readable.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn load_four(self, i: usize) -> [__m512i; 4] {
+    unsafe fn load_two(self, i: usize) -> [__m512i; 2] {
         // SAFETY: the caller's contract.
-        transpose(self.0.map(|at| unsafe { _mm512_loadu_si512(at.add(i).cast()) }))
+        let [a, b, c, d] = self.0.map(|at| unsafe { _mm256_loadu_si256(at.add(i).cast()) });
+        let ab = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b);
+        let cd = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(c), d);
+        [_mm512_shuffle_i64x2::<0x88>(ab, cd), _mm512_shuffle_i64x2::<0xdd>(ab, cd)]
     }
 
-    /// Stores blocks `i..i + 4` of the lanes.
+    /// Stores blocks `i` and `i + 1` of the lanes.
     ///
     /// # Safety
     /// The blocks must be writable.
     #[inline]
     #[target_feature(enable = "avx512f")]
-    unsafe fn store_four(self, i: usize, blocks: [__m512i; 4]) {
-        for (at, row) in self.0.into_iter().zip(transpose(blocks)) {
+    unsafe fn store_two(self, i: usize, [first, second]: [__m512i; 2]) {
+        // Lanes 0 and 1, lanes 2 and 3, one block of each; then both blocks of each lane.
+        let index_low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
+        let index_high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
+        let ab = _mm512_permutex2var_epi64(first, index_low, second);
+        let cd = _mm512_permutex2var_epi64(first, index_high, second);
+        let rows = [
+            _mm512_castsi512_si256(ab),
+            _mm512_extracti64x4_epi64::<1>(ab),
+            _mm512_castsi512_si256(cd),
+            _mm512_extracti64x4_epi64::<1>(cd),
+        ];
+        for (at, row) in self.0.into_iter().zip(rows) {
             // SAFETY: the caller's contract.
-            unsafe { _mm512_storeu_si512(at.add(i).cast(), row) };
+            unsafe { _mm256_storeu_si256(at.add(i).cast(), row) };
         }
     }
 
