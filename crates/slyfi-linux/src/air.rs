@@ -53,7 +53,7 @@ pub struct AirCounters {
     pub sent: u64,
     /// Datagrams that the system refused as a network loses them (no route, firewall).
     pub lost: u64,
-    /// Own transmissions that came back and were dropped.
+    /// Own transmissions that came back and were dropped here; most do not leave the kernel.
     pub echoes: u64,
     /// Datagrams of strangers: from no peer, or of another kind.
     pub foreign: u64,

@@ -41,7 +41,7 @@ fn micros(clock: libc::clockid_t) -> u64 {
     // Both clocks are in every Linux since 2.6.39, and the pointer is good: no other error exists.
     assert_eq!(ret, 0, "clock_gettime refused a clock that every Linux has");
     // A time before 1970 counts as 1970: it is wrong for every use either way.
-    t.tv_sec.max(0).cast_unsigned() * 1_000_000 + t.tv_nsec.cast_unsigned() / 1_000
+    t.tv_sec.max(0) as u64 * 1_000_000 + t.tv_nsec as u64 / 1_000
 }
 
 /// Whether something (NTP, PTP) disciplines the machine's clock.
@@ -69,7 +69,7 @@ impl SyncState {
         if state == libc::TIME_ERROR || t.status & libc::STA_UNSYNC != 0 {
             return Ok(SyncState::Unsynchronized);
         }
-        let max_error = Duration::from_micros(t.maxerror.max(0).cast_unsigned());
+        let max_error = Duration::from_micros(t.maxerror.max(0) as u64);
         Ok(SyncState::Synchronized { max_error })
     }
 }

@@ -62,7 +62,7 @@ impl Interface {
             name: name.to_owned(),
             index: index.cast_unsigned(),
             hardware_type: address.sa_family,
-            mac: mac_of(address.sa_family, &address.sa_data.map(i8::cast_unsigned)),
+            mac: mac_of(address.sa_family, &address.sa_data.map(|c| c as u8)),
             mtu: mtu.max(0) as usize,
             is_up: flags & libc::IFF_UP != 0,
             is_running: flags & libc::IFF_RUNNING != 0,
@@ -167,14 +167,14 @@ pub(crate) fn request_for(name: &str) -> io::Result<libc::ifreq> {
         ));
     }
     for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-        *to = from.cast_signed();
+        *to = from as libc::c_char;
     }
     Ok(request)
 }
 
 /// Reads the name out of a request.
 pub(crate) fn name_in(request: &libc::ifreq) -> String {
-    let bytes = request.ifr_name.map(i8::cast_unsigned);
+    let bytes = request.ifr_name.map(|c| c as u8);
     let len = bytes.iter().position(|b| *b == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..len]).into_owned()
 }

@@ -11,6 +11,13 @@ use crate::socket::check;
 /// Events that one wait returns at most; the rest comes with the next.
 const EVENTS: usize = 64;
 
+/// `struct __kernel_timespec`: 64 bits each, on 32-bit machines too.
+#[repr(C)]
+struct KernelTimespec {
+    seconds: i64,
+    nanoseconds: i64,
+}
+
 /// What a caller calls a registered descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Token(pub u64);
@@ -105,6 +112,9 @@ impl Poll {
     /// Waits until a descriptor is ready or `deadline` has come (for ever, if `None`), and returns
     /// which are ready: none, when it was the deadline or a signal.
     ///
+    /// Time that the machine sleeps does not count for the kernel's wait, though it does for
+    /// [`crate::Clock`]; a deadline that passed meanwhile is served that much late.
+    ///
     /// # Errors
     /// The system's; none is foreseen.
     pub fn wait(&mut self, now: Instant, deadline: Option<Instant>) -> io::Result<&[Ready]> {
@@ -135,10 +145,10 @@ impl Poll {
         let fd = self.epoll.as_raw_fd();
         let pointer = events.as_mut_ptr();
         let count = events.len() as libc::c_int;
-        let us = left.map(|d| d.as_micros().min(i32::MAX as u64));
-        let timespec = us.map(|us| libc::timespec {
-            tv_sec: (us / 1_000_000).cast_signed(),
-            tv_nsec: (us % 1_000_000).cast_signed() * 1_000,
+        let us = left.map(Duration::as_micros);
+        let timespec = us.map(|us| KernelTimespec {
+            seconds: (us / 1_000_000).cast_signed(),
+            nanoseconds: (us % 1_000_000).cast_signed() * 1_000,
         });
         let timespec = timespec.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let no_mask = std::ptr::null::<libc::sigset_t>();
@@ -150,7 +160,8 @@ impl Poll {
         if n >= 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ENOSYS) {
             return n as libc::c_int;
         }
-        let ms = us.map_or(-1, |us| us.div_ceil(1_000) as libc::c_int);
+        let longest = libc::c_int::MAX.cast_unsigned().into();
+        let ms = us.map_or(-1, |us| us.div_ceil(1_000).min(longest) as libc::c_int);
         // SAFETY: as above.
         unsafe { libc::epoll_wait(fd, pointer, count, ms) }
     }

@@ -279,7 +279,7 @@ impl Monitor {
         // SAFETY: all zeros is a value of this structure of integers.
         let mut request = unsafe { std::mem::zeroed::<libc::ifreq>() };
         for (to, from) in request.ifr_name.iter_mut().zip(name.bytes()) {
-            *to = from.cast_signed();
+            *to = from as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = libc::IFF_TUN as libc::c_short;
         // SAFETY: the request is a whole `struct ifreq`.
@@ -389,7 +389,7 @@ fn the_udp_air_works_on_a_bare_machine_and_over_ipv6() {
             let got = wait_for(fd.as_fd(), |now| two.read(now, &mut buf).unwrap());
             assert_eq!(&buf[..got.unwrap().1], longest);
             assert!(one.read(Instant::ZERO, &mut buf).unwrap().is_none());
-            assert_eq!((one.counters().echoes, one.counters().lost), (1, 0), "{config:?}");
+            assert_eq!((one.counters().echoes, one.counters().lost), (0, 0), "{config:?}");
         }
     });
 }

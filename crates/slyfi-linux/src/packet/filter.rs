@@ -2,7 +2,7 @@
 
 use super::{ETHERTYPE, LinkLayer, SOURCE};
 use crate::air::ETHERNET_HEADER_LEN;
-use crate::socket;
+use crate::bpf::{self, Step, Verdict, load};
 use slyfi_wire::carrier::HEADER;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -17,101 +17,60 @@ pub enum Accept {
     AnyFrame,
 }
 
-/// One step of a program in which every test must hold.
-#[derive(Clone, Copy)]
-enum Step {
-    /// Runs an instruction.
-    Do { code: u32, k: u32 },
-    /// Accepts nothing unless the accumulator is this.
-    RequireEqual(u32),
-    /// Accepts nothing if the accumulator is this.
-    RequireOther(u32),
-}
-
-/// Builds the program for an interface of this kind.
-///
-/// # Source
-/// Linux `Documentation/networking/filter.rst`; loads are big-endian, out of bounds means refused.
-fn program(layer: LinkLayer, accept: Accept) -> Vec<libc::sock_filter> {
-    use libc::{BPF_ABS, BPF_ADD, BPF_ALU, BPF_B, BPF_H, BPF_IND, BPF_LD, BPF_LSH, BPF_MISC};
-    use libc::{BPF_JEQ, BPF_JMP, BPF_K, BPF_OR, BPF_RET, BPF_TAX, BPF_W, BPF_X};
-    let at = |width, k| Step::Do { code: BPF_LD | width | BPF_ABS, k };
+/// Returns the tests for an interface of this kind.
+fn tests(layer: LinkLayer, accept: Accept) -> Vec<Step> {
+    use libc::{BPF_ADD, BPF_ALU, BPF_B, BPF_H, BPF_IND, BPF_K, BPF_LD, BPF_LSH, BPF_MISC, BPF_OR};
+    use libc::{BPF_TAX, BPF_W, BPF_X};
     let beyond_radiotap = |width, k| Step::Do { code: BPF_LD | width | BPF_IND, k };
     let u32_of = |b: &[u8], i: usize| u32::from_be_bytes([b[i], b[i + 1], b[i + 2], b[i + 3]]);
     let u16_of = |b: &[u8], i: usize| u32::from(u16::from_be_bytes([b[i], b[i + 1]]));
 
     // No own transmissions, where PACKET_IGNORE_OUTGOING (4.20) does not exist.
     let packet_type = (libc::SKF_AD_OFF + libc::SKF_AD_PKTTYPE).cast_unsigned();
-    let mut steps = vec![at(BPF_B, packet_type), Step::RequireOther(libc::PACKET_OUTGOING.into())];
+    let mut steps = vec![load(BPF_B, packet_type), Step::Other(libc::PACKET_OUTGOING.into())];
     let base = match layer {
         LinkLayer::Monitor => 0,
         LinkLayer::Ethernet => {
             steps.extend([
-                at(BPF_H, 12),
-                Step::RequireEqual(ETHERTYPE.into()),
-                at(BPF_W, 6),
-                Step::RequireEqual(u32_of(&SOURCE, 0)),
-                at(BPF_H, 10),
-                Step::RequireEqual(u16_of(&SOURCE, 4)),
+                load(BPF_H, 12),
+                Step::Equal(ETHERTYPE.into()),
+                load(BPF_W, 6),
+                Step::Equal(u32_of(&SOURCE, 0)),
+                load(BPF_H, 10),
+                Step::Equal(u16_of(&SOURCE, 4)),
             ]);
             ETHERNET_HEADER_LEN as u32
         }
     };
-    steps.extend([at(BPF_B, base), Step::RequireEqual(0)]); // radiotap version
+    steps.extend([load(BPF_B, base), Step::Equal(0)]); // radiotap version
     if accept == Accept::Carrier {
         // X = where the 802.11 frame begins; radiotap's length is little-endian.
         let tax = Step::Do { code: BPF_MISC | BPF_TAX, k: 0 };
         steps.extend([
-            at(BPF_B, base + 3),
+            load(BPF_B, base + 3),
             Step::Do { code: BPF_ALU | BPF_LSH | BPF_K, k: 8 },
             tax,
-            at(BPF_B, base + 2),
+            load(BPF_B, base + 2),
             Step::Do { code: BPF_ALU | BPF_OR | BPF_X, k: 0 },
             Step::Do { code: BPF_ALU | BPF_ADD | BPF_K, k: base },
             tax,
             beyond_radiotap(BPF_B, 0),
-            Step::RequireEqual(HEADER[0].into()),
+            Step::Equal(HEADER[0].into()),
         ]);
         // The three addresses, then category and organisation.
         for i in [4, 8, 12, 16, 24] {
             let offset = i as u32;
-            steps.extend([beyond_radiotap(BPF_W, offset), Step::RequireEqual(u32_of(&HEADER, i))]);
+            steps.extend([beyond_radiotap(BPF_W, offset), Step::Equal(u32_of(&HEADER, i))]);
         }
-        steps.extend([beyond_radiotap(BPF_H, 20), Step::RequireEqual(u16_of(&HEADER, 20))]);
+        steps.extend([beyond_radiotap(BPF_H, 20), Step::Equal(u16_of(&HEADER, 20))]);
     }
 
-    let refuse = steps.len() + 1;
-    let instruction = |code: u32, jt: usize, jf: usize, k: u32| libc::sock_filter {
-        code: code as u16,
-        jt: jt as u8,
-        jf: jf as u8,
-        k,
-    };
-    let jump = BPF_JMP | BPF_JEQ | BPF_K;
-    let mut code: Vec<_> = steps
-        .iter()
-        .enumerate()
-        .map(|(i, step)| match *step {
-            Step::Do { code, k } => instruction(code, 0, 0, k),
-            Step::RequireEqual(k) => instruction(jump, 0, refuse - i - 1, k),
-            Step::RequireOther(k) => instruction(jump, refuse - i - 1, 0, k),
-        })
-        .collect();
-    code.push(instruction(BPF_RET | BPF_K, 0, 0, u32::MAX));
-    code.push(instruction(BPF_RET | BPF_K, 0, 0, 0));
-    code
+    steps
 }
 
 /// Attaches the filter to a socket.
 pub(super) fn attach(fd: BorrowedFd<'_>, layer: LinkLayer, accept: Accept) -> io::Result<()> {
-    let mut program = program(layer, accept);
-    let attachment = libc::sock_fprog {
-        // A few dozen instructions.
-        len: program.len() as u16,
-        filter: program.as_mut_ptr(),
-    };
-    // The kernel copies the program within the call.
-    socket::set_option(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &attachment)
+    bpf::attach(fd, &tests(layer, accept), Verdict::Pass)
 }
 
 #[cfg(test)]
