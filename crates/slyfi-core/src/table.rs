@@ -3,11 +3,11 @@
 //! An address is 16 bytes at the same place of every frame; the table says what it stands for. A
 //! foreign frame costs the lookups and nothing else: no cryptography, no allocation.
 
+mod slots;
+
 use crate::tryst::{Class, HEADER_LEN, MAX_RECIPIENTS};
-use alloc::vec;
-use alloc::vec::Vec;
 use core::fmt;
-use hashbrown::HashTable;
+use slots::{Item, Slots};
 use slyfi_base::SecureRandom;
 
 /// Bytes of an address.
@@ -104,73 +104,62 @@ impl Packed {
 
 /// All live addresses of a node.
 ///
-/// Extendible hashing: segments of bounded size, found by a directory, so that nothing that is done
-/// to the table ever pauses to move all of it. That would stop a node with a million pairings for
-/// half a second in the middle of its traffic.
+/// Open addressing with linear probing, a byte of each hash kept apart from the addresses, so that a
+/// foreign frame costs little more than a cache line for each place it is looked for at. Removal
+/// leaves no tombstones, and growing moves a few addresses with each insertion: nothing ever pauses
+/// to move them all, which would stop a node with a million pairings for half a second.
 pub struct AddressTable {
-    segments: Vec<Segment>,
-    /// Segment numbers by [`directory_index`]; the length is a power of two.
-    directory: Vec<u32>,
-    len: usize,
+    slots: Slots,
+    /// The smaller table that is being emptied into `slots`.
+    old: Option<Emptying>,
     secret: [u64; 2],
 }
 
-struct Segment {
-    live: HashTable<(Address, Packed)>,
-    /// How many bits of [`directory_index`] its addresses have in common.
-    depth: u32,
+struct Emptying {
+    slots: Slots,
+    cursor: usize,
+    left: usize,
 }
 
-/// A segment with this many addresses is split in two. They fill it to 7/8, so it grows no further,
-/// and cleaning up after removals touches no more than this.
-const SEGMENT: usize = 1792;
+/// How many old slots each insertion empties. From 3/5 full, the larger table is reached by its own
+/// limit only after this has long finished.
+const STEP: usize = 8;
 
 impl AddressTable {
     /// Makes an empty table; `rng` gives the secret of its hash.
     pub fn new<R: SecureRandom + ?Sized>(rng: &mut R) -> Self {
         let mut secret = [[0; 8]; 2];
         rng.fill(secret.as_flattened_mut());
-        AddressTable {
-            segments: vec![Segment { live: HashTable::new(), depth: 0 }],
-            directory: vec![0],
-            len: 0,
-            secret: secret.map(u64::from_le_bytes),
-        }
+        let secret = secret.map(u64::from_le_bytes);
+        AddressTable { slots: Slots::new(0), old: None, secret }
     }
 
     /// Returns how many addresses are live.
-    pub const fn len(&self) -> usize {
-        self.len
+    pub fn len(&self) -> usize {
+        self.slots.len() + self.old.as_ref().map_or(0, |old| old.slots.len())
     }
 
     /// Returns whether no address is live.
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 
     /// Puts an address in. Should it be there for something else, both are kept; a lookup finds
     /// either one, and removing one leaves the other.
     pub fn insert(&mut self, address: &Address, entry: Entry) {
-        let (secret, hash) = (self.secret, hash(self.secret, address));
-        let mut number = self.segment_of(hash);
-        if self.segments[number].live.len() >= SEGMENT {
-            self.split(number);
-            number = self.segment_of(hash);
-        }
-        let item = (*address, Packed::new(entry));
-        self.segments[number].live.insert_unique(hash, item, |(a, _)| self::hash(secret, a));
-        self.len += 1;
+        self.make_room();
+        let item = Item::new(address, Packed::new(entry).0);
+        self.slots.insert(self.hash(&item), item);
     }
 
     /// Takes an address out, if it is in for exactly this; returns whether it was.
     pub fn remove(&mut self, address: &Address, entry: Entry) -> bool {
-        let hash = hash(self.secret, address);
-        let wanted = (*address, Packed::new(entry));
-        let number = self.segment_of(hash);
-        let found = self.segments[number].live.find_entry(hash, |item| *item == wanted);
-        let removed = found.map(|item| item.remove()).is_ok();
-        self.len -= usize::from(removed);
-        removed
+        let secret = self.secret;
+        let item = Item::new(address, Packed::new(entry).0);
+        let hash = self.hash(&item);
+        let rehash = |item: &Item| mix(secret, item);
+        self.slots.remove(hash, &item, rehash)
+            || self.old.as_mut().is_some_and(|old| old.slots.remove(hash, &item, rehash))
     }
 
     /// Returns what an address stands for.
@@ -194,61 +183,67 @@ impl AddressTable {
         })
     }
 
+    /// Reads where the addresses would be, all at once, so that the memory they lie in is fetched side
+    /// by side and not one wait after another.
+    pub(crate) fn touch<'a>(&self, addresses: impl Iterator<Item = &'a Address>) {
+        let read = addresses.fold(0, |sum, a| sum ^ self.slots.touch(self.hash(&Item::new(a, 0))));
+        core::hint::black_box(read);
+    }
+
     /// Iterates over all live addresses, in no order.
     ///
     /// # Security
     /// They tell a node's frames apart from others'; for tests and key logs.
-    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
-        self.segments.iter().flat_map(|s| s.live.iter()).map(|(address, _)| address)
+    pub fn addresses(&self) -> impl Iterator<Item = Address> {
+        let old = self.old.as_ref().map(|old| &old.slots);
+        core::iter::once(&self.slots).chain(old).flat_map(Slots::iter).map(|i| i.address())
     }
 
     fn find(&self, address: &Address) -> Option<Packed> {
-        let hash = hash(self.secret, address);
-        let segment = &self.segments[self.segment_of(hash)];
-        segment.live.find(hash, |(a, _)| a == address).map(|(_, p)| *p)
+        let wanted = Item::new(address, 0);
+        let hash = self.hash(&wanted);
+        let found = self.slots.find(hash, &wanted);
+        match (&self.old, found) {
+            (Some(old), None) => old.slots.find(hash, &wanted),
+            _ => found,
+        }
+        .map(Packed)
     }
 
-    fn segment_of(&self, hash: u64) -> usize {
-        self.directory[directory_index(hash) & (self.directory.len() - 1)] as usize
+    fn hash(&self, item: &Item) -> u64 {
+        mix(self.secret, item)
     }
 
-    /// Moves the half of a segment whose next bit is set to a new one.
-    fn split(&mut self, number: usize) {
-        let secret = self.secret;
-        let segment = &mut self.segments[number];
-        let bit = 1 << segment.depth;
-        segment.depth += 1;
-        let depth = segment.depth;
-        let mut live = HashTable::with_capacity(SEGMENT);
-        for item in segment.live.extract_if(|(a, _)| directory_index(hash(secret, a)) & bit != 0) {
-            live.insert_unique(hash(secret, &item.0), item, |(a, _)| hash(secret, a));
+    /// Grows before the next insertion, or goes on with it.
+    fn make_room(&mut self) {
+        if self.old.is_none() && self.slots.is_full() {
+            let larger = Slots::new(self.slots.size() / 2 * 3);
+            let slots = core::mem::replace(&mut self.slots, larger);
+            // Emptying starts at a gap, so that it never cuts a run of slots in two.
+            let (cursor, left) = (slots.first_gap(), slots.size());
+            self.old = Some(Emptying { slots, cursor, left });
         }
-        let new = self.segments.len() as u32;
-        self.segments.push(Segment { live, depth });
-        if self.directory.len() == bit {
-            self.directory.extend_from_within(..);
-        }
-        for (index, segment) in self.directory.iter_mut().enumerate() {
-            if *segment as usize == number && index & bit != 0 {
-                *segment = new;
+        let Some(old) = &mut self.old else { return };
+        let mut steps = 0;
+        while old.left > 0 && (steps < STEP || !old.slots.is_gap(old.cursor)) {
+            if let Some(item) = old.slots.take(old.cursor) {
+                self.slots.insert(mix(self.secret, &item), item);
             }
+            old.cursor = old.slots.after(old.cursor);
+            old.left -= 1;
+            steps += 1;
+        }
+        if old.left == 0 {
+            self.old = None;
         }
     }
-}
-
-/// The bits of a hash that the directory goes by: others than those that place an item in its
-/// segment (the lowest and the topmost).
-const fn directory_index(hash: u64) -> usize {
-    (hash >> 24) as u32 as usize
 }
 
 /// Mixes the address, already random, with the table's secret, so that an outsider who chooses the
 /// addresses of his frames cannot choose where in the table they are looked for.
-fn hash(secret: [u64; 2], address: &Address) -> u64 {
-    let (halves, []) = address.as_chunks::<8>() else { unreachable!("16 bytes are two halves") };
-    let a = u64::from_le_bytes(halves[0]) ^ secret[0];
-    let b = u64::from_le_bytes(halves[1]) ^ secret[1];
-    let wide = u128::from(a) * u128::from(b);
+fn mix(secret: [u64; 2], item: &Item) -> u64 {
+    let [a, b] = item.halves();
+    let wide = u128::from(a ^ secret[0]) * u128::from(b ^ secret[1]);
     wide as u64 ^ (wide >> 64) as u64
 }
 
@@ -257,3 +252,6 @@ impl fmt::Debug for AddressTable {
         f.debug_struct("AddressTable").field("len", &self.len()).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

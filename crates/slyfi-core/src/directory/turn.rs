@@ -140,6 +140,7 @@ impl Directory {
                 }
                 let keys = &bucket.keys.as_slice()[start..start + count];
                 encrypt_blocks_with_many(keys, &mut blocks[..count]);
+                table.touch(blocks[..count].as_flattened().iter());
             }
             let mut cost = 0;
             for i in 0..count {

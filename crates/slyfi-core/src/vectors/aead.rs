@@ -118,7 +118,7 @@ fn window(case: &Case<'_>) -> Result<usize, Failed> {
         }
         let live = live.as_array().ok_or_else(|| case.failed("live is no array of arrays"))?;
         case.equal("the count of live addresses", &ear.table.len(), &live.len())?;
-        let mut addresses: Vec<_> = ear.table.addresses().map(|a| Value::from(hex(a))).collect();
+        let mut addresses: Vec<_> = ear.table.addresses().map(|a| Value::from(hex(&a))).collect();
         addresses.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
         case.equal("the live addresses", addresses.as_slice(), live.as_slice())?;
     }
