@@ -5,6 +5,14 @@
 //!   Ethernet-like (veth, bridge, wire)        Ethernet | radiotap | 802.11 frame
 //!     broadcast | ADDRESS_OF_ALL | 0x88B5
 //! ```
+//!
+//! # Security
+//! On an Ethernet-like interface the host may have things of its own to say, under the card's
+//! address (neighbour discovery, router solicitations): give it no IP addresses and switch IPv6 off
+//! there. A monitor interface carries nothing of the host's.
+//!
+//! Just after an interface has come up the kernel drops what it is given to send until it has
+//! noticed the carrier, without a word: a loss like others on the air.
 
 use crate::air::{
     AirCounters, AirSocket, Discard, ETHERNET_HEADER_LEN, MAX_FRAME, READ_LIMIT, RX_SLOT, TX_SLOT,

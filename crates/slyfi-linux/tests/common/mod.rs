@@ -2,10 +2,11 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use slyfi_base::{Duration, Instant};
-use slyfi_linux::{Clock, Interest, Interface, Poll, Token};
+use slyfi_linux::{AdminState, Clock, Interest, Interface, Poll, Token, netconfig};
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
 /// Runs `test` in a fresh network namespace with `lo` up, or says loudly why it does not.
 ///
@@ -32,6 +33,10 @@ fn try_in_namespace(test: impl FnOnce() + Send + 'static) -> Result<(), String> 
     if Command::new("ip").arg("-V").output().is_err() {
         return Err("needs `ip` (iproute2)".to_owned());
     }
+    // One after the other: a program that one test starts holds copies of another's descriptors for
+    // a moment, and an interface with a copy left is busy.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let name = std::thread::current().name().map(str::to_owned);
     let thread = std::thread::Builder::new().name(name.unwrap_or_default()).spawn(|| {
         // SAFETY: no pointers are passed; it moves this thread only.
@@ -58,8 +63,31 @@ pub fn ip(arguments: &str) {
 /// Two interfaces, `a` and `b`, joined by a wire and up.
 pub fn wire() {
     ip("link add name a type veth peer name b");
-    ip("link set dev a up");
-    ip("link set dev b up");
+    bring_up(&["a", "b"]);
+}
+
+/// Brings the two ends of a wire up and waits until packets get across.
+///
+/// The kernel notices a new carrier some time later (`net/core/link_watch.c`), and until then drops
+/// what the interface is given to send, without a word.
+pub fn bring_up(ends: &[&str; 2]) {
+    for name in ends {
+        netconfig::set_state(name, AdminState::Up).unwrap();
+    }
+    let sockets = ends.map(RawSocket::on);
+    let mut call = [0xff; 60];
+    call[12..14].copy_from_slice(&[0x88, 0xb6]);
+    for (from, to) in [(0, 1), (1, 0)] {
+        call[6..12].copy_from_slice(&[2, 0, 0, 0, 0, from as u8]);
+        let mut tries = 0;
+        let heard = || std::iter::from_fn(|| sockets[to].receive()).any(|p| p == call);
+        while !heard() {
+            sockets[from].send(&call);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            tries += 1;
+            assert!(tries < 10_000, "nothing gets from {} to {}", ends[from], ends[to]);
+        }
+    }
 }
 
 /// Takes every right from this thread, as `drop_privileges` does from a process.
