@@ -212,6 +212,17 @@ impl<R: SecureRandom> ApLink<R> {
         crate::session_mtu(self.sizes)
     }
 
+    /// Returns how many addresses are listened for: those of pairings, sessions and the group. It
+    /// is bounded by their number, whatever comes from the air.
+    pub fn live_addresses(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns how many packet buffers are free; with no session and no output left, all are.
+    pub fn free_packets(&self) -> usize {
+        self.pool.free()
+    }
+
     fn window(&self) -> Window {
         Window { ahead: self.config.window, late: self.config.late }
     }
@@ -395,6 +406,3 @@ impl<R: SecureRandom> Link for ApLink<R> {
         &self.drops
     }
 }
-
-#[cfg(test)]
-mod tests;

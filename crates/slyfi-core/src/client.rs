@@ -156,6 +156,17 @@ impl<R: SecureRandom> ClientLink<R> {
         crate::session_mtu(self.sizes)
     }
 
+    /// Returns how many addresses are listened for: those of pairings, sessions and the group. It
+    /// is bounded by their number, whatever comes from the air.
+    pub fn live_addresses(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Returns how many packet buffers are free; with no session and no output left, all are.
+    pub fn free_packets(&self) -> usize {
+        self.pool.free()
+    }
+
     fn window(&self) -> Window {
         Window { ahead: self.config.window, late: self.config.late }
     }
@@ -219,8 +230,12 @@ impl<R: SecureRandom> ClientLink<R> {
     fn next_frame(&mut self, buf: &mut [u8]) -> Option<usize> {
         let now = self.now.mono;
         let body = carrier::emit(buf).ok()?;
+        let settled = self.link.as_ref().is_none_or(|l| l.session.is_settled());
         let candidate = match &mut self.setup {
-            Setup::Associating { candidate, .. } => Some(candidate),
+            Setup::Associating { candidate, hold_until, .. } => {
+                candidate.is_held &= !settled && now < *hold_until;
+                (!candidate.is_held).then_some(candidate)
+            }
             _ => None,
         };
         for established in candidate.into_iter().chain(self.link.as_mut()) {
@@ -306,6 +321,3 @@ impl<R: SecureRandom> Link for ClientLink<R> {
         &self.drops
     }
 }
-
-#[cfg(test)]
-mod tests;

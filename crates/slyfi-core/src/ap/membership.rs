@@ -5,7 +5,7 @@ use super::members::Stage;
 use crate::binding::Owner;
 use crate::group::SECRET_LEN;
 use crate::keylog;
-use crate::pairing::{Kind, Pairing, Terms};
+use crate::pairing::{DAY_S, Kind, Pairing, Terms};
 use crate::pool::Packet;
 use crate::session::{PacketKind, Received};
 use crate::shroud::Opened;
@@ -278,7 +278,12 @@ impl<R: SecureRandom> ApLink<R> {
         let mut seeded = crate::enrol::EnrolRandom::new(&export, random, &mut self.rng);
         let pairing = Pairing::generate(&terms, &mut seeded).map_err(|_| DropReason::Unexpected)?;
         let bytes = pairing.encode();
-        self.out.record(RecordKind::InviteSpent, None, invite_id.to_vec().into());
+        // A day beyond its end, so that a clock set back does not bring it to life again.
+        let until = match invite.kind() {
+            Kind::Invite { expires } => Some(expires + Duration::from_secs(DAY_S)),
+            Kind::Member => None,
+        };
+        self.out.record(RecordKind::InviteSpent, until, invite_id.to_vec().into());
         self.out.record(RecordKind::Pairing, None, bytes.clone());
         let new = self
             .directory

@@ -37,6 +37,8 @@ pub(super) struct Established {
     pub(super) roam: Key256,
     pub(super) is_member: bool,
     pub(super) is_exhausted: bool,
+    /// Whether its association still waits for the old link to settle.
+    pub(super) is_held: bool,
     /// The access point's address on the network, once associated.
     host: MacAddress,
 }
@@ -78,6 +80,7 @@ impl Established {
             roam,
             is_member: false,
             is_exhausted: false,
+            is_held: false,
             host: MacAddress::default(),
         }
     }
@@ -492,6 +495,14 @@ impl<R: SecureRandom> ClientLink<R> {
         }
     }
 
+    /// Whether the link's keys should be replaced now.
+    pub(super) fn wants_renewal(&self) -> bool {
+        let Some(link) = self.link.as_ref().filter(|l| l.is_member) else { return false };
+        let is_worn = link.session.sender.is_worn()
+            || link.session.receiver.highest() >= self.config.rekey_after;
+        is_worn && matches!(self.setup, Setup::Idle) && self.leaving_until.is_none()
+    }
+
     pub(super) fn link_timeouts(&mut self) {
         let now = self.now.mono;
         let Some(link) = &self.link else { return };
@@ -507,9 +518,7 @@ impl<R: SecureRandom> ClientLink<R> {
             self.unlink(why);
             return;
         }
-        let worn = link.session.sender.is_worn()
-            || link.session.receiver.highest() >= self.config.rekey_after;
-        if worn && matches!(self.setup, Setup::Idle) {
+        if self.wants_renewal() {
             self.renew();
         }
         if self.group_heard + GROUP_PATIENCE <= now {

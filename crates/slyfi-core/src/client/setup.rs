@@ -39,6 +39,9 @@ pub(super) enum Setup {
     },
     Associating {
         candidate: Established,
+        /// The association waits until the old link has settled, at most until then, so that what is
+        /// in flight there is not lost.
+        hold_until: Instant,
         until: Instant,
     },
 }
@@ -62,6 +65,9 @@ pub(super) struct Found {
 
 /// The longest pause between two requests (slyfi-2008 §5.3 repeats them once a second).
 const MAX_RETRY: Duration = Duration::from_millis(1_000);
+
+/// How long an association waits for the old link's packets in flight.
+const SETTLING_PATIENCE: Duration = Duration::from_millis(100);
 
 /// How long the association may take: it has retransmissions of its own.
 const ASSOCIATION_PATIENCE: Duration = Duration::from_secs(3);
@@ -92,8 +98,9 @@ impl Setup {
                 Some(decide_at.map_or(retry.at, |d| d.min(retry.at)))
             }
             Setup::Authenticating { retry, .. } => Some(retry.at),
-            Setup::Associating { candidate, until } => {
-                Some(candidate.session.next_timeout().min(*until))
+            Setup::Associating { candidate, hold_until, until } => {
+                let at = candidate.session.next_timeout().min(*until);
+                Some(if candidate.is_held { at.min(*hold_until) } else { at })
             }
         }
     }
@@ -354,8 +361,16 @@ impl<R: SecureRandom> ClientLink<R> {
         );
         let request = Control::AssocRequest { pseudonym: self.host_mac, mtu: self.mtu() as u16 };
         let queued = candidate.queue_control(&request, &mut self.pool);
-        let until = self.now.mono + ASSOCIATION_PATIENCE;
-        self.setup = Setup::Associating { candidate, until };
+        let now = self.now.mono;
+        if let Some(link) = &mut self.link {
+            link.session.pause(true);
+            candidate.is_held = true;
+        }
+        self.setup = Setup::Associating {
+            candidate,
+            hold_until: now + SETTLING_PATIENCE,
+            until: now + ASSOCIATION_PATIENCE,
+        };
         self.phase(Phase::Associating);
         if !queued {
             self.give_up(NoLink::Refused);
@@ -368,7 +383,11 @@ impl<R: SecureRandom> ClientLink<R> {
         if let Setup::Associating { candidate, .. } = ended {
             self.discard(candidate);
         }
-        if self.link.is_some() || !self.wanted {
+        if let Some(link) = &mut self.link {
+            link.session.pause(false);
+            return;
+        }
+        if !self.wanted {
             return;
         }
         // Give or take a quarter, so that clients which lost one access point do not return at once.
@@ -410,7 +429,7 @@ impl<R: SecureRandom> ClientLink<R> {
                     }
                 }
             }
-            Setup::Associating { candidate, until } => {
+            Setup::Associating { candidate, until, .. } => {
                 if *until <= now || candidate.session.is_over(now).is_some() {
                     self.give_up(NoLink::Refused);
                 }

@@ -14,7 +14,7 @@
 //! ```text
 //!   heard                                              heard + w
 //!     |--- new data ---------------|--- retransmission, acks ---|--- time-outs, pings ---|
-//!                              w - w/4                      w - w/8
+//!                              w - w/2                      w - w/4
 //! ```
 //!
 //! When the budget is spent and nothing came back, the loss is longer than w: the link is over and
@@ -96,6 +96,8 @@ pub(crate) struct Session {
     ping_at: Option<Instant>,
     pings: u32,
     cover_at: Option<Instant>,
+    /// Whether packets wait although they could be sent.
+    is_paused: bool,
 }
 
 /// An acknowledgement leaves after this many frames that ask for one (slyfi-2008 §4.2 acknowledges
@@ -128,6 +130,7 @@ impl Session {
             ping_at: config.ping_after.map(|d| now + d),
             pings: 0,
             cover_at: config.cover.map(|d| now + d),
+            is_paused: false,
             config,
         }
     }
@@ -143,6 +146,16 @@ impl Session {
     /// Takes the packet that waits longest for its first transmission.
     pub(crate) fn take_waiting(&mut self) -> Option<(PacketKind, Packet)> {
         self.reliable.take_waiting()
+    }
+
+    /// Lets packets wait that were never sent, or lets them go again.
+    pub(crate) fn pause(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    /// Returns whether everything that was sent has been acknowledged.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.reliable.is_settled()
     }
 
     /// Makes the acknowledgement due at once.
@@ -253,7 +266,7 @@ impl Session {
 
     fn choose(&self, now: Instant) -> Option<Choice> {
         let w = self.config.window;
-        let (data_reserve, ack_reserve) = (w / 4, w / 8);
+        let (data_reserve, ack_reserve) = (w / 2, w / 4);
         if self.may_send(ack_reserve)
             && let Some(sequence) = self.reliable.next_lost()
         {
@@ -264,7 +277,8 @@ impl Session {
         {
             return Some(Choice::Reliable(sequence));
         }
-        if self.may_send(data_reserve)
+        if !self.is_paused
+            && self.may_send(data_reserve)
             && let Some(sequence) = self.reliable.next_new()
         {
             return Some(Choice::Reliable(sequence));
@@ -278,7 +292,7 @@ impl Session {
         if self.cover_at.is_some_and(|t| t <= now) && self.may_send(data_reserve) {
             // A ping now and then brings an acknowledgement and with it new budget; nobody outside
             // can tell it from cover.
-            return Some(if self.may_send(w / 2) { Choice::Cover } else { Choice::Ping });
+            return Some(if self.may_send(w - w / 4) { Choice::Cover } else { Choice::Ping });
         }
         None
     }
@@ -352,13 +366,13 @@ impl Session {
             at = at.min(t);
         }
         let w = self.config.window;
-        if let Some(t) = self.ack_at.filter(|_| self.may_send(w / 8)) {
+        if let Some(t) = self.ack_at.filter(|_| self.may_send(w / 4)) {
             at = at.min(t);
         }
         if let Some(t) = self.ping_at.filter(|_| self.may_send(0)) {
             at = at.min(t);
         }
-        if let Some(t) = self.cover_at.filter(|_| self.may_send(w / 4)) {
+        if let Some(t) = self.cover_at.filter(|_| self.may_send(w / 2)) {
             at = at.min(t);
         }
         at

@@ -75,6 +75,10 @@ impl Reliable {
         self.queue.len()
     }
 
+    pub(super) fn is_settled(&self) -> bool {
+        self.flight.is_empty()
+    }
+
     pub(super) fn is_drained(&self) -> bool {
         self.queue.is_empty() && self.flight.is_empty()
     }

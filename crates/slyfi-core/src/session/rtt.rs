@@ -18,7 +18,7 @@ const INITIAL: Duration = Duration::from_millis(100);
 const MIN: Duration = Duration::from_millis(20);
 
 /// The longest time-out, backed off.
-const MAX: Duration = Duration::from_millis(2_000);
+const MAX: Duration = Duration::from_millis(400);
 
 impl Rtt {
     pub(super) fn new() -> Self {
@@ -69,8 +69,7 @@ mod tests {
         r.measure(Duration::from_millis(40));
         assert_eq!(r.timeout(), Duration::from_millis(120));
         r.back_off();
-        r.back_off();
-        assert_eq!(r.timeout(), Duration::from_millis(480));
+        assert_eq!(r.timeout(), Duration::from_millis(240));
         for _ in 0..20 {
             r.back_off();
         }
