@@ -1,6 +1,41 @@
-//! The AES chains that SlyFi lives on, fused and batched.
+//! The AES chains that SlyFi lives on, fused and batched over frames with a key each.
+//!
+//! | what | how it is fast |
+//! |---|---|
+//! | [`EncryptKey`], [`encrypt_blocks_with_many`] | addresses: many blocks, or many keys, side by side |
+//! | [`CbcCmacKey`] | the chain of CMAC runs in the gaps of the chain of CBC: both for the time of one |
+//! | [`seal_batch`], [`open_batch`] | sixteen frames of sixteen links, a lane each, in four registers |
+//! | [`GcmKey`] | GHASH of one group of blocks beside the encryption of the next |
+//! | [`Cmac`], [`DecryptKey`] | short messages and single blocks, without dispatch inside |
+//!
+//! No `std`, no allocation, no knowledge of a protocol.
+//!
+//! # Backends
+//! [`backend`] finds the best one once, from CPUID and XCR0 alone, and a key keeps the one that it was
+//! made for. Every SIMD kernel has a safe twin, the RustCrypto ciphers behind [`Backend::Portable`],
+//! and `tests/kernels` runs one test body over all of them. All of them take the same time whatever
+//! the keys and the data are: the kernels have no table and no branch on either.
+//!
+//! # What is promised
+//! - Opening verifies before it decrypts; data that does not verify is left as it was.
+//! - Keys are zeroised on drop, batches leave no round key on the stack, and `Debug` shows nothing.
+//!   Copies that the compiler spills from registers are beyond what a library can wipe.
+//! - A length that the caller gets wrong panics when sealing; nothing that comes from the air does.
+//!
+//! # Memory safety
+//! `unsafe` is confined to `x86` and to one dispatching macro; the tests also run under
+//! AddressSanitizer, every buffer at its exact size:
+//!
+//! ```text
+//! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+//!     cargo test -p slyfi-aes --target x86_64-unknown-linux-gnu
+//! ```
 
 #![no_std]
+#![cfg_attr(
+    not(target_arch = "x86_64"),
+    allow(dead_code, unused_mut, unused_variables, reason = "what only the kernels use")
+)]
 
 mod backend;
 mod batch;

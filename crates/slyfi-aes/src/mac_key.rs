@@ -13,6 +13,7 @@ use crate::{Backend, Block};
 #[derive(Clone)]
 pub(crate) struct MacKey {
     pub(crate) cipher: EncryptKey,
+    /// In memory order, as the round keys are.
     k1: u128,
 }
 
@@ -27,18 +28,17 @@ impl MacKey {
             x86::aes_ni::ecb::encrypt_block(&cipher.keys, &mut zero),
             x86::aes_ni::ecb::encrypt_block(&cipher.keys, &mut zero),
         );
-        let k1 = double(u128::from_be_bytes(zero));
-        Self { cipher, k1 }
+        Self { cipher, k1: u128::from_ne_bytes(double(zero)) }
     }
 
     /// XORed into a last block that is whole.
     pub(crate) fn k1(&self) -> Block {
-        self.k1.to_be_bytes()
+        self.k1.to_ne_bytes()
     }
 
     /// XORed into a last block that was padded.
     pub(crate) fn k2(&self) -> Block {
-        double(self.k1).to_be_bytes()
+        double(self.k1())
     }
 }
 
@@ -49,6 +49,7 @@ impl Drop for MacKey {
 }
 
 /// Multiplies by x in GF(2¹²⁸) as CMAC has it (RFC 4493 §2.3), in constant time.
-fn double(value: u128) -> u128 {
-    (value << 1) ^ ((value >> 127) * 0x87)
+fn double(block: Block) -> Block {
+    let value = u128::from_be_bytes(block);
+    ((value << 1) ^ ((value >> 127) * 0x87)).to_be_bytes()
 }

@@ -7,3 +7,4 @@ mod ecb;
 mod gcm;
 mod keys;
 mod support;
+mod vectors;

@@ -90,15 +90,15 @@ unsafe fn step<const N: usize, const W: usize, const SEALS: bool>(
     lanes.pending[..W].copy_from_slice(&pending);
 
     let mut tag = pending;
-    for w in 0..W {
-        tag[w] = _mm_xor_si128(_mm_xor_si128(tag[w], lanes.k1[w]), mac(w, 0));
+    for (w, y) in tag.iter_mut().enumerate() {
+        *y = _mm_xor_si128(_mm_xor_si128(*y, lanes.k1[w]), mac(w, 0));
     }
     for round in 1..10 {
-        for w in 0..W {
-            tag[w] = _mm_aesenc_si128(tag[w], mac(w, round));
+        for (w, y) in tag.iter_mut().enumerate() {
+            *y = _mm_aesenc_si128(*y, mac(w, round));
         }
     }
-    for w in 0..W {
-        lanes.tag[w] = _mm_aesenclast_si128(tag[w], mac(w, 10));
+    for (w, y) in tag.into_iter().enumerate() {
+        lanes.tag[w] = _mm_aesenclast_si128(y, mac(w, 10));
     }
 }
