@@ -265,8 +265,10 @@ impl<R: SecureRandom> ApLink<R> {
             return Err(DropReason::Replayed);
         }
         let (suite, interval, skew) = (self.config.suite, self.config.interval, self.config.skew);
-        // The client may be k intervals behind, and more; its first interval must exist.
-        let back = interval.as_secs().saturating_mul(u64::from(skew) + 1);
+        // The client may be k intervals behind, and its clock may go wrong by what the diagnosis
+        // covers: an interval before T0 does not exist, so such a client would fall silent unheard.
+        let intervals = u64::from(skew) + 1 + u64::from(self.config.diagnose);
+        let back = interval.as_secs().saturating_mul(intervals);
         let terms = Terms {
             network: invite.network().clone(),
             suite,
