@@ -20,7 +20,7 @@ mod events;
 mod requests;
 mod setup;
 
-pub use setup::{Options, Setup, client_config, open};
+pub use setup::{Options, Setup, assemble, make_machine, open};
 
 use crate::backhaul::BackhaulSocket;
 use crate::config::Role;

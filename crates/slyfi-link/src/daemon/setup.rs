@@ -177,11 +177,7 @@ pub fn make_machine(
 ///
 /// # Errors
 /// [`ErrorKind::Usage`] for an air that carries too little.
-pub fn client_config(
-    config: &Config,
-    options: &Options,
-    air: Capabilities,
-) -> Result<ClientConfig> {
+fn client_config(config: &Config, options: &Options, air: Capabilities) -> Result<ClientConfig> {
     let defaults = ClientConfig::default();
     let link = &config.link;
     Ok(ClientConfig {

@@ -1,0 +1,197 @@
+//! Daemons that link over UDP on loopback, unprivileged and in one process.
+
+mod support;
+
+use slyfi_base::MacAddress;
+use slyfi_link::ErrorKind;
+use slyfi_link::daemon::{Options, Outcome};
+use slyfi_link::store::{Missing, Store};
+use std::time::{Duration, Instant};
+use support::{NAME, PATIENCE, TempDir, accept, invite, places};
+
+#[test]
+fn two_clients_join_by_invite_and_everyone_reaches_everyone() {
+    let dir = TempDir::new("everyone");
+    let places = places(&dir, 2);
+    let ap = places[0].start();
+    let (c1, c2) = (places[1].start(), places[2].start());
+    c1.says("linked to", 1);
+    c2.says("linked to", 1);
+    c1.send(ap.mac, b"client 1 to access point");
+    assert_eq!(ap.expect(b"client 1 to access point"), c1.mac);
+    ap.send(c1.mac, b"access point to client 1");
+    assert_eq!(c1.expect(b"access point to client 1"), ap.mac);
+    c1.send(c2.mac, b"client 1 to client 2");
+    assert_eq!(c2.expect(b"client 1 to client 2"), c1.mac);
+    c2.send(MacAddress::BROADCAST, b"client 2 to everyone");
+    assert_eq!(ap.expect(b"client 2 to everyone"), c2.mac);
+    assert_eq!(c1.expect(b"client 2 to everyone"), c2.mac);
+    assert!(!c2.received().iter().any(|p| p.starts_with(b"client 2")), "its own broadcast");
+
+    assert_eq!(c1.stop(), Ok(Outcome::Left));
+    ap.says("it took leave", 1);
+    assert_eq!(c2.stop(), Ok(Outcome::Left));
+    assert_eq!(ap.stop(), Ok(Outcome::Left));
+    // Invites became pairings, on both sides the same, and are gone.
+    let store = |i: usize| Store::open(&places[i].dir, Missing::Refuse).unwrap();
+    let ids = |i| store(i).pairings().unwrap().iter().map(|p| *p.pairing.id()).collect::<Vec<_>>();
+    let mut of_clients = [ids(1), ids(2)].concat();
+    of_clients.sort_unstable();
+    assert_eq!((of_clients.len(), ids(0)), (2, of_clients));
+    assert!((0..3).all(|i| store(i).invites().unwrap().is_empty()));
+    assert!(store(0).pairings().unwrap().iter().all(|p| p.label == "Petrel"));
+}
+
+#[test]
+fn a_restarted_access_point_and_a_restarted_client_link_again_in_mid_flow() {
+    let dir = TempDir::new("restart");
+    let places = places(&dir, 1);
+    let ap = places[0].start();
+    let client = places[1].start();
+    client.says("linked to", 1);
+    let flow = |from: &support::Node, to: &support::Node, first: u32| {
+        let until = Instant::now() + PATIENCE;
+        for n in first.. {
+            assert!(Instant::now() < until, "the flow never went on");
+            from.send(to.mac, &n.to_be_bytes());
+            if to.received().iter().any(|p| p.len() >= 4 && p[..4] >= first.to_be_bytes()[..]) {
+                return n;
+            }
+        }
+        unreachable!("the loop has no end");
+    };
+    let n = flow(&client, &ap, 1);
+    ap.crash();
+    for lost in 0..20 {
+        client.send(places[0].mac, &(n + lost).to_be_bytes());
+    }
+    let ap = places[0].start();
+    let n = flow(&client, &ap, n + 1000);
+    client.crash();
+    let client = places[1].start();
+    client.says("linked to", 3);
+    flow(&client, &ap, n + 1000);
+    flow(&ap, &client, n + 2000);
+    client.stop().unwrap();
+    ap.stop().unwrap();
+}
+
+#[test]
+fn an_invite_is_good_for_one_client_only() {
+    let dir = TempDir::new("spent");
+    let mut places = places(&dir, 2);
+    let url = invite(&places[0]);
+    accept(&places[1], &url);
+    // The second client has the first one's URL, and nothing else.
+    std::fs::remove_dir_all(&places[2].dir).unwrap();
+    accept(&places[2], &url);
+    places[1].options = Options { pair_only: true, ..Options::default() };
+    std::fs::remove_dir_all(&places[1].dir).unwrap();
+    accept(&places[1], &url);
+    let ap = places[0].start();
+    assert_eq!(places[1].start().join(), Ok(Outcome::Paired));
+    let refused = places[2].start().join().unwrap_err();
+    assert_eq!(refused.kind, ErrorKind::Invite, "{refused}");
+    ap.stop().unwrap();
+    let store = Store::open(&places[0].dir, Missing::Refuse).unwrap();
+    assert_eq!(store.pairings().unwrap().len(), 1);
+}
+
+#[test]
+fn without_an_access_point_a_script_gets_its_failure_with_the_state_of_the_clock() {
+    let dir = TempDir::new("alone");
+    let mut places = places(&dir, 1);
+    let timeout = Some(slyfi_base::Duration::from_millis(700));
+    places[1].options = Options { timeout, ..Options::default() };
+    let e = places[1].start().join().unwrap_err();
+    assert_eq!(e.kind, ErrorKind::NoLink);
+    for word in ["no access point answered", "clock", "UTC", "synchronis", "5 min"] {
+        assert!(e.to_string().contains(word), "{word} is not in: {e}");
+    }
+}
+
+#[test]
+fn a_clock_an_hour_off_gets_no_link_and_both_sides_say_why() {
+    let dir = TempDir::new("clock");
+    let mut places = places(&dir, 1);
+    let ap = places[0].start();
+    let client = places[1].start();
+    client.says("linked to", 1);
+    client.stop().unwrap();
+    places[1].clock_offset_us = -3_600_000_000;
+    places[1].options =
+        Options { timeout: Some(slyfi_base::Duration::from_secs(4)), ..Options::default() };
+    let e = places[1].start().join().unwrap_err();
+    assert_eq!(e.kind, ErrorKind::NoLink);
+    ap.says("is 60 min behind; its probes are ignored until it is set", 1);
+    // Four minutes are no obstacle.
+    places[1].clock_offset_us = -240_000_000;
+    let client = places[1].start();
+    client.says("linked to", 2);
+    client.stop().unwrap();
+    ap.stop().unwrap();
+}
+
+#[test]
+fn a_log_at_its_most_talkative_has_no_secret_address_or_name() {
+    let dir = TempDir::new("guard");
+    let mut places = places(&dir, 1);
+    let key_log = dir.path().join("keys.log");
+    places[0].options = Options { key_log: Some(key_log.clone()), ..Options::default() };
+    let ap = places[0].start();
+    let client = places[1].start();
+    client.says("linked to", 1);
+    client.send(ap.mac, b"a payload that stays private");
+    ap.expect(b"a payload that stays private");
+    std::thread::sleep(Duration::from_millis(1100));
+    client.stop().unwrap();
+    ap.stop().unwrap();
+
+    let mut secrets: Vec<Vec<u8>> = vec![
+        NAME.into(),
+        "Petrel".into(),
+        "SLYFI://".into(),
+        b"a payload that stays private".to_vec(),
+    ];
+    for place in &places {
+        secrets.push(place.ip.to_string().into());
+        secrets.push(place.mac.0.to_vec());
+        for stored in Store::open(&place.dir, Missing::Refuse).unwrap().pairings().unwrap() {
+            secrets.push(stored.pairing.id().to_vec());
+            let bytes = stored.pairing.encode();
+            secrets.extend(bytes[bytes.len() - 64..].chunks(16).map(<[u8]>::to_vec));
+        }
+    }
+    // Session keys: the words of the key log that are hexadecimal.
+    let keys = std::fs::read_to_string(&key_log).unwrap();
+    let words: Vec<_> = keys.split_whitespace().filter(|w| w.len() >= 32).collect();
+    assert!(!words.is_empty(), "the key log has no keys: {keys}");
+    let hex = |s: &str| -> Option<Vec<u8>> {
+        (0..s.len()).step_by(2).map(|i| u8::from_str_radix(s.get(i..i + 2)?, 16).ok()).collect()
+    };
+    secrets.extend(words.iter().filter_map(|w| hex(w)));
+    for place in &places {
+        let log = place.log.contents();
+        assert!(log.len() > 200, "the log says nothing");
+        for secret in &secrets {
+            assert_eq!(find(&log, secret), None, "in:\n{}", String::from_utf8_lossy(&log));
+        }
+    }
+    // The control: the same scan finds what is there.
+    assert!(find(b"host 02:4c:4b:77:31:a0 came", &places[0].mac.0).is_some());
+    assert!(find(b"key 024C4B7731A0", &places[0].mac.0).is_some());
+}
+
+/// Looks for `secret` raw, in hexadecimal of either case, and with colons, as a tool may print it.
+fn find(log: &[u8], secret: &[u8]) -> Option<String> {
+    let plain: String = secret.iter().map(|b| format!("{b:02x}")).collect();
+    let colons = secret.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(":");
+    let decimals = format!("{secret:?}");
+    let lower = log.to_ascii_lowercase();
+    let forms = [secret.to_vec(), plain.into_bytes(), colons.into_bytes(), decimals.into_bytes()];
+    forms.into_iter().find_map(|form| {
+        let form = form.to_ascii_lowercase();
+        let found = lower.windows(form.len()).any(|w| w == form);
+        found.then(|| String::from_utf8_lossy(&form).into_owned())
+    })
+}
