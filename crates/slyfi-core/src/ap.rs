@@ -79,6 +79,8 @@ pub struct ApLink<R> {
     backhaul: Option<Backhaul>,
     /// Sessions of other access points that may come here, by the place of their probing keys.
     visitors: BTreeMap<u32, handover::Visitor>,
+    /// When visitors that did not come are looked for.
+    visitors_at: Instant,
     /// Invites that have made their pairing.
     spent: BTreeSet<[u8; 8]>,
     beacon_at: Option<Instant>,
@@ -127,6 +129,7 @@ impl<R: SecureRandom> ApLink<R> {
             bindings: Bindings::default(),
             replies: Vec::new(),
             visitors: BTreeMap::new(),
+            visitors_at: now.mono,
             spent: BTreeSet::new(),
             scratch: Vec::new(),
             config,

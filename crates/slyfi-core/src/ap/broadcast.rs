@@ -39,6 +39,10 @@ impl<R: SecureRandom> ApLink<R> {
 
     /// Lets broadcasts go once every member has acknowledged the key.
     pub(super) fn check_group_key(&mut self) {
+        // Every frame ends here: members are only counted while something waits for them.
+        if self.group.held_until().is_none() {
+            return;
+        }
         let epoch = self.group.epoch();
         if self.members.linked().all(|(_, m)| m.group_epoch == epoch) {
             self.group.release_hold();

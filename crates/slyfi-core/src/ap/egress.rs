@@ -131,7 +131,7 @@ impl<R: SecureRandom> ApLink<R> {
             self.beacon_at,
             self.announce_at,
             self.group.held_until().filter(|_| !self.group.is_empty()),
-            self.visitors.values().map(|v| v.until).min(),
+            (!self.visitors.is_empty()).then_some(self.visitors_at),
             turn,
         ]
         .into_iter()

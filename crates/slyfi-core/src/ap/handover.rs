@@ -43,6 +43,9 @@ pub(super) struct Visitor {
 /// How long a visitor is expected.
 const EXPECTED: Duration = Duration::from_secs(3_600);
 
+/// How often visitors that did not come are looked for.
+const VISITORS_PERIOD: Duration = Duration::from_secs(60);
+
 /// The most visitors that are expected.
 const MAX_VISITORS: usize = 4_096;
 
@@ -207,6 +210,10 @@ impl<R: SecureRandom> ApLink<R> {
 
     pub(super) fn visitor_timeouts(&mut self) {
         let now = self.now.mono;
+        if now < self.visitors_at {
+            return;
+        }
+        self.visitors_at = now + VISITORS_PERIOD;
         let over: Vec<u32> =
             self.visitors.iter().filter(|(_, v)| v.until <= now).map(|(i, _)| *i).collect();
         for index in over {
