@@ -7,6 +7,7 @@ use slyfi_rivals::wifi_open::{ApConfig, OpenAp, OpenStation, Ssid, StationConfig
 use slyfi_sim::{FlowHost, LinkQuality, NodeConfig, Scenario, SimRng};
 use std::time::Instant;
 
+#[expect(clippy::disallowed_methods, reason = "measures the simulator from outside of it")]
 fn main() -> Result<(), slyfi_sim::RunError> {
     let ap = MacAddress([2, 0x51, 0, 0, 0, 0x10]);
     for (name, sizes) in [("short packets", (64, 64)), ("full packets", (1500, 1500))] {

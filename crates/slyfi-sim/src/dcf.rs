@@ -211,9 +211,8 @@ mod tests {
         assert_eq!(c.may_begin(us(1000)), None);
         c.on_end(us(1200), false);
         let at = c.may_begin(us(1200)).expect("idle").as_micros();
-        assert!(
-            at >= 1200 + DIFS && at <= 1200 + DIFS + SLOT * 15 && (at - 1200 - DIFS) % SLOT == 0
-        );
+        let waited = at - 1200 - DIFS;
+        assert!(waited <= 15 * SLOT && waited.is_multiple_of(SLOT), "{waited}");
     }
 
     #[test]

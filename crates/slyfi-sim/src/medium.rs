@@ -75,6 +75,14 @@ pub enum Loss {
         /// Probability of loss while bad.
         bad: f64,
     },
+    /// For spans of time, whether anything is sent or not: good and bad spans of random length
+    /// (uniform between nothing and twice the mean) take turns, and nothing is heard in bad ones.
+    Outages {
+        /// Mean length of the good spans.
+        good: Duration,
+        /// Mean length of the bad spans.
+        bad: Duration,
+    },
 }
 
 /// How frames are damaged.
@@ -218,6 +226,7 @@ struct LinkState {
     quality: Option<LinkQuality>,
     plan: VecDeque<(Instant, LinkQuality)>,
     bad: bool,
+    turns_at: Instant,
     drop_next: u64,
 }
 
@@ -328,6 +337,16 @@ impl Medium {
                 state.bad ^= turns;
                 rng.chance(if state.bad { bad } else { good })
             }
+            Loss::Outages { good, bad } => {
+                while state.turns_at <= f.at {
+                    // The first span is a good one.
+                    state.bad = state.turns_at > Instant::ZERO && !state.bad;
+                    let mean = if state.bad { bad } else { good };
+                    let span = 1 + rng.below(2 * mean.as_micros());
+                    state.turns_at = state.turns_at + Duration::from_micros(span);
+                }
+                state.bad
+            }
         };
         if lost {
             return Verdict::Drop;
@@ -424,6 +443,20 @@ mod tests {
         // Mean run 1 / recover = 10, share of bad time 0.01 / 0.11.
         assert!((8_000..10_200).contains(&total), "{total}");
         assert!((9..=11).contains(&(total / runs)), "{total} in {runs} runs");
+    }
+
+    #[test]
+    fn outages_last_whatever_is_sent() {
+        let mut m = medium();
+        let (good, bad) = (Duration::from_millis(300), Duration::from_millis(100));
+        m.set(A, B, LinkQuality { loss: Loss::Outages { good, bad }, ..LinkQuality::PERFECT });
+        // A frame a millisecond for 1000 seconds: a quarter of the time is bad.
+        let verdicts: Vec<bool> =
+            (0..1_000_000).map(|ms| m.verdict(&frame(ms * 1000)) == Verdict::Drop).collect();
+        let lost = verdicts.iter().filter(|l| **l).count();
+        assert!((230_000..270_000).contains(&lost), "{lost}");
+        let spans = verdicts.windows(2).filter(|w| w[0] != w[1]).count();
+        assert!((4_500..5_500).contains(&spans), "{spans}");
     }
 
     #[test]

@@ -17,11 +17,14 @@ pub enum Replay {
     Record,
 }
 
+/// Frames, when they were heard, and how they are sent again.
+type Tape = VecDeque<(Instant, Vec<u8>, TxMeta)>;
+
 /// Records every frame that it hears and replays it.
 #[derive(Debug)]
 pub struct Replayer {
     replay: Replay,
-    tape: Rc<RefCell<VecDeque<(Instant, Vec<u8>, TxMeta)>>>,
+    tape: Rc<RefCell<Tape>>,
     sent: u64,
     /// Its own frames come back from another replayer; once is enough.
     limit: usize,

@@ -242,7 +242,7 @@ impl Air {
         ) else {
             return false;
         };
-        if !n.config.hardware_address.is_some_and(|a| a == *receiver) {
+        if n.config.hardware_address.is_none_or(|a| a != *receiver) {
             return false;
         }
         match n.last_acked.iter_mut().find(|(a, _)| a == from) {

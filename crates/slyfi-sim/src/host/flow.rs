@@ -112,8 +112,8 @@ impl FlowHost {
         }
     }
 
-    /// Adds a flow of `count` packets of `sizes.0..=sizes.1` bytes, one each `interval` (zero: as
-    /// fast as they are taken), beginning when the link stands.
+    /// Adds a flow of `count` packets of `sizes.0..=sizes.1` bytes, one each `interval` on average
+    /// (zero: as fast as they are taken), beginning when the link stands.
     pub fn with_flow(
         mut self,
         id: u32,
@@ -185,6 +185,14 @@ fn payload(flow: u32, number: u64, out: &mut [u8]) {
 }
 
 impl Flow {
+    /// The interval, give or take an eighth: hosts whose flows begin together would otherwise offer
+    /// their packets at the same microsecond for ever, and collide each time.
+    fn pause(&self) -> Duration {
+        let us = self.interval.as_micros();
+        let mut rng = SimRng::new(u64::from(self.id)).split("pause", self.next);
+        Duration::from_micros(us - us / 8 + rng.below(us / 4 + 1))
+    }
+
     fn packet(&mut self, from: MacAddress) -> Vec<u8> {
         let span = (self.sizes.1 - self.sizes.0 + 1) as u64;
         let mut sizes = SimRng::new(u64::from(self.id)).split("size", self.next);
@@ -260,7 +268,7 @@ impl Host for FlowHost {
             let at = flow.next_at;
             return HostOutput::Timeout(Some(self.retry_at.map_or(at, |r| r.min(at))));
         }
-        flow.next_at = now.mono.max(flow.next_at) + flow.interval;
+        flow.next_at = now.mono.max(flow.next_at) + flow.pause();
         HostOutput::Send(flow.packet(mac))
     }
 

@@ -31,8 +31,8 @@ pub(super) struct Spread {
 struct Counts {
     depth: usize,
     /// `[position][value]`, made as positions appear.
-    head: Vec<Box<[u32; 256]>>,
-    tail: Vec<Box<[u32; 256]>>,
+    head: Vec<[u32; 256]>,
+    tail: Vec<[u32; 256]>,
     /// Bits that were 1 in all frames, and in any, for every position.
     all: Vec<u8>,
     any: Vec<u8>,
@@ -75,7 +75,7 @@ impl Spread {
 
 impl Counts {
     fn new(depth: usize, last: (Instant, NodeId, u64)) -> Self {
-        let tail = (0..TAIL).map(|_| Box::new([0; 256])).collect();
+        let tail = vec![[0; 256]; TAIL];
         let (head, all, any, frames) = Default::default();
         Counts { depth, head, tail, all, any, frames, last }
     }
@@ -84,7 +84,7 @@ impl Counts {
         self.last = from;
         let seen = &body[..body.len().min(self.depth)];
         if self.head.len() < seen.len() {
-            self.head.resize_with(seen.len(), || Box::new([0; 256]));
+            self.head.resize(seen.len(), [0; 256]);
             self.all.resize(seen.len(), 0xff);
             self.any.resize(seen.len(), 0);
             self.frames.resize(seen.len(), 0);

@@ -209,7 +209,9 @@ impl Ping {
                 self.take_reply(usize::from(number), now);
             }
         }
-        let due = self.next_at.is_none_or(|t| t <= now);
+        // One that still waits for the neighbour's address holds the next one back: a burst of them
+        // would come before the neighbour knows whom to answer.
+        let due = self.next_at.is_none_or(|t| t <= now) && socket.send_queue() == 0;
         if due && self.report.sent < u64::from(self.count) && socket.can_send() {
             let number = self.report.sent as u16;
             if send_echo(socket, stack, self.target, self.ident, number, self.size) {
@@ -225,7 +227,8 @@ impl Ping {
             self.over = all || last.is_some_and(|t| t <= now);
             return last.filter(|_| !self.over);
         }
-        self.next_at
+        // Held back: the stack's own timer comes first.
+        self.next_at.filter(|t| *t > now)
     }
 
     fn number_of_reply(&self, bytes: &[u8]) -> Option<u16> {
