@@ -266,6 +266,9 @@ pub struct DismissArgs {
 pub enum ConfigCommand {
     /// Print a configuration with every key, its default and its cost.
     Example,
+    /// Print the reference of all keys as it is in docs/manual.md.
+    #[command(hide = true)]
+    Reference,
     /// Check a configuration file.
     Check {
         /// The file.

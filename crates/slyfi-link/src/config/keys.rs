@@ -66,7 +66,7 @@ pub const SECTIONS: [(&str, &str); 9] = [
 pub const KEYS: &[Key] = &[
     key("", "user", "\"slyfi\"")
         .example()
-        .unit("user name or number")
+        .unit("user name")
         .what("After start-up the daemon keeps only this user's rights. Unset: it keeps its own.")
         .cost("The key store is given to this user."),
     key("network", "name", "\"slyfi\"")
@@ -158,7 +158,7 @@ pub const KEYS: &[Key] = &[
     key("access_point", "reply_jitter", "\"10ms\"")
         .unit("time")
         .what("Probes and authentications are answered after a random delay up to this.")
-        .cost("Twice half of it is added to a link's set-up, on average. Without it, the delay tells how busy and what make the access point is."),
+        .cost("A set-up takes about this much longer. Without it, the delay tells how busy the access point is."),
     key("access_point", "time_beacon", "\"5s\"")
         .unit("time, or off")
         .what("How often the time goes out to the members, encrypted, so that their clocks' offset is known.")
@@ -330,7 +330,7 @@ mod tests {
     fn the_manual_and_the_distributed_example_are_generated_from_here() {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
         let manual = std::fs::read_to_string(format!("{root}/docs/manual.md")).unwrap();
-        assert!(manual.contains(&reference()), "put this into docs/manual.md:\n{}", reference());
+        assert!(manual.contains(&reference()), "put `slyfi config reference` into it");
         let dist = std::fs::read_to_string(format!("{root}/dist/slyfi.toml")).unwrap();
         assert_eq!(dist, example(), "run `slyfi config example > dist/slyfi.toml`");
     }

@@ -7,6 +7,7 @@ use slyfi_link::config::{Config, keys};
 pub fn run(command: &ConfigCommand) -> Result<()> {
     match command {
         ConfigCommand::Example => print(&keys::example()),
+        ConfigCommand::Reference => print(&keys::reference()),
         ConfigCommand::Check { file } => {
             Config::read(file)?;
             print(&format!("{}: no mistakes\n", file.display()))

@@ -86,7 +86,7 @@ pub struct Heard {
     pub largest_group: u64,
     /// Bytes that are the same in all frames of a kind, the constant carrier left out.
     pub constant_bytes: usize,
-    /// Frames in which a name, an address or the file was read in clear.
+    /// Frames in which a name, an address or the file was read in clear; counted up to 16.
     pub cleartext_frames: u64,
     /// The capture.
     pub capture: PathBuf,

@@ -62,6 +62,8 @@ pub fn render(c: &Comparison, paint: Paint) -> String {
         ],
     );
     let zero = News::ZeroIsGood;
+    // The referee stops looking for more of a kind that it has found this often.
+    let cleartext = |n: u64| if n < 16 { n.to_string() } else { format!("{n} or more") };
     section(
         "What the eavesdropper can tell",
         &[
@@ -70,7 +72,7 @@ pub fn render(c: &Comparison, paint: Paint) -> String {
             row("frames linked by their address", &|m| m.heard.linkable_frames.to_string(), zero),
             row("frames of the most busy address", &|m| m.heard.largest_group.to_string(), plain),
             row("bytes that never change", &|m| m.heard.constant_bytes.to_string(), zero),
-            row("frames with readable secrets", &|m| m.heard.cleartext_frames.to_string(), zero),
+            row("frames with readable secrets", &|m| cleartext(m.heard.cleartext_frames), zero),
         ],
     );
     let share =

@@ -1,7 +1,7 @@
 //! The scene: an access point with a file, three clients, an eavesdropper.
 
 use super::measure::{Measured, Parts};
-use slyfi_base::{Duration, MacAddress, Now, Rate, TxMeta};
+use slyfi_base::{Command, Duration, Instant, MacAddress, Now, Rate, TxMeta};
 use slyfi_core::ap::{ApConfig, ApLink};
 use slyfi_core::client::{ClientConfig, ClientLink};
 use slyfi_core::pairing::{Kind, NetworkName, Pairing, Terms};
@@ -25,6 +25,10 @@ const FILE_LEN: usize = 512 * 1024;
 pub const PINGS: u16 = 40;
 
 const PORT: u16 = 80;
+/// How far apart the clients arrive. More than a second: the hosts' stack (smoltcp) asks for one
+/// neighbour a second at most, and the access point's host is asked by three.
+const ARRIVAL: Duration = Duration::from_millis(1_200);
+
 const PING_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long everything may take, on the simulated clock.
@@ -82,8 +86,14 @@ pub fn play(protocol: Protocol, seed: u64, out: &Path) -> Result<Measured> {
     let wrong = |e: slyfi_sim::RunError| {
         Error::new(ErrorKind::System, format!("{}: {e}", protocol.words()), "try another --seed")
     };
-    scene.connect();
     let clients = scene.clients.clone();
+    for (i, client) in (1..).zip(clients.clone()) {
+        // People do not switch on in the same microsecond.
+        scene.air.at(Instant::ZERO + ARRIVAL.saturating_mul(i), move |air| {
+            // Refused only by machines of the other kind.
+            let _ = air.command(client, Command::Connect);
+        });
+    }
     let host = |air: &Air, node: NodeId| air.host::<IpHost>(node).is_some_and(IpHost::is_done);
     let done = |air: &Air| clients.iter().all(|c| host(air, *c));
     let finished = scene.air.run_to(PATIENCE, done).map_err(wrong)?;
