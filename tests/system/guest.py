@@ -104,7 +104,7 @@ def main():
     p.add_argument("--bin", default=str(ROOT / "target/release/slyfi"))
     p.add_argument("--cache", default=str(ROOT / "target/guest"), type=pathlib.Path)
     p.add_argument("--shell", action="store_true", help="a prompt instead of the tests")
-    p.add_argument("--keep", metavar="DIR", help="keep logs and captures there")
+    p.add_argument("--keep", metavar="DIR", help="keep logs and captures of failed scenarios there")
     p.add_argument("--prepare", action="store_true", help="only fetch what is needed")
     p.add_argument("--timeout", type=int, default=420, metavar="SECONDS")
     a = p.parse_args()

@@ -75,9 +75,10 @@ def run_one(module, air, binary, keep):
             print(f"    --- {log.name}, last of {len(lines)} lines", flush=True)
             for line in lines[-15:]:
                 print(f"    {line}")
-    if keep:
+    if keep and outcome == "FAIL":
         target = pathlib.Path(keep) / f"{module.__name__.split('.')[-1]}-{air}"
-        shutil.copytree(folder, target, dirs_exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("*.sock", "www"))
     shutil.rmtree(folder, ignore_errors=True)
     return outcome, reason, seconds
 
@@ -89,7 +90,7 @@ def main():
     p.add_argument("--where", choices=("netns", "guest"), default="netns")
     p.add_argument("--air", help="only this air")
     p.add_argument("--list", action="store_true")
-    p.add_argument("--keep", metavar="DIR", help="keep logs and captures there")
+    p.add_argument("--keep", metavar="DIR", help="keep logs and captures of failed scenarios there")
     p.add_argument("--json", metavar="FILE", help="write the outcome there as well")
     a = p.parse_args()
     todo = [s for s in scenarios(a.where) if not a.air or s[2] == a.air]

@@ -9,6 +9,7 @@ sniffer is one more radio. Nothing is ever made in the host's own namespace.
 """
 
 import os
+import re
 import time
 
 from . import shell
@@ -55,13 +56,16 @@ class Node:
         self.sh("ip", "link", "set", TAP, "up")
 
     def ping(self, target, count=3, wait=2, interval=0.2, size=56):
-        """Pings `target` (an address) and returns how many replies came."""
-        done = self.sh("ping", "-n", "-q", "-c", count, "-i", interval, "-W", wait, "-s", size,
-                       target, ok=False, timeout=count * (interval + wait) + 30)
-        for line in done.stdout.splitlines():
-            if " received" in line:
-                return int(line.split(" received")[0].split()[-1])
-        return 0
+        """Sends `count` echo requests to `target`, an address; returns how many were answered.
+
+        ping(8) waits for the last reply only twice as long as for the slowest before it, whatever
+        it is told; so it sends a few more, which do not count.
+        """
+        more = 3
+        done = self.sh("ping", "-n", "-c", count + more, "-i", interval, "-W", wait, "-s", size,
+                       target, ok=False, timeout=(count + more) * (interval + wait) + 30)
+        answered = {int(n) for n in re.findall(r"bytes from .*icmp_seq=(\d+) ", done.stdout)}
+        return len([n for n in answered if n <= count])
 
 
 class VethAir:
@@ -156,12 +160,9 @@ class Sniffer:
 
     def stop(self):
         """Ends the capture and returns the file; a capture with losses would prove nothing."""
-        # What the kernel still holds when tcpdump is told to end is lost without being counted; it
-        # hands out full blocks, and others after a second.
-        size = -1
-        while size != os.path.getsize(self.file):
-            size = os.path.getsize(self.file)
-            time.sleep(1.3)
+        # The kernel hands out full blocks at once and others after a second; what it still holds
+        # when tcpdump is told to end is lost without being counted.
+        time.sleep(1.3)
         self.process.stop()
         said = self.process.output()
         lost = [line for line in said.splitlines() if "dropped by" in line]
