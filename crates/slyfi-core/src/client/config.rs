@@ -19,7 +19,8 @@ pub struct ClientConfig {
     pub keeps_order: bool,
     /// Sizes of frames of suite `aead`.
     pub policy: SizePolicy,
-    /// The pause before an unanswered request goes again; it doubles up to a second.
+    /// The pause before an unanswered request goes again; it doubles up to a second,
+    /// and each is a quarter longer or shorter at random.
     pub retry: Duration,
     /// How often a request goes again before the set-up is given up.
     pub tries: u8,

@@ -73,20 +73,27 @@ const SETTLING_PATIENCE: Duration = Duration::from_millis(100);
 const ASSOCIATION_PATIENCE: Duration = Duration::from_secs(3);
 
 impl Retry {
-    fn first(now: Instant, pause: Duration, tries: u8) -> Self {
-        Retry { at: now + pause, pause, left: tries.saturating_sub(1) }
+    fn first<R: SecureRandom>(now: Instant, pause: Duration, tries: u8, rng: &mut R) -> Self {
+        Retry { at: now + give_or_take(pause, rng), pause, left: tries.saturating_sub(1) }
     }
 
     /// Counts a try; false when none is left.
-    fn again(&mut self, now: Instant) -> bool {
+    fn again<R: SecureRandom>(&mut self, now: Instant, rng: &mut R) -> bool {
         if self.left == 0 {
             return false;
         }
         self.left -= 1;
         self.pause = self.pause.saturating_mul(2).min(MAX_RETRY);
-        self.at = now + self.pause;
+        self.at = now + give_or_take(self.pause, rng);
         true
     }
+}
+
+/// Returns the pause give or take a quarter. Clients that lost their access point at the same moment
+/// would otherwise ask at the same moments again, and collide each time.
+fn give_or_take<R: SecureRandom>(pause: Duration, rng: &mut R) -> Duration {
+    let us = pause.as_micros();
+    Duration::from_micros(us - us / 4 + rng.below(us / 2 + 1))
 }
 
 impl Setup {
@@ -118,7 +125,12 @@ impl<R: SecureRandom> ClientLink<R> {
     pub(super) fn start_setup(&mut self) {
         let mut request = [0; 8];
         self.rng.fill(&mut request);
-        let retry = Retry::first(self.now.mono, self.config.retry, self.config.tries);
+        let retry = Retry::first(
+            self.now.mono,
+            self.config.retry,
+            self.config.tries,
+            &mut self.rng,
+        );
         self.setup = Setup::Probing { request, retry, best: None, decide_at: None };
         self.phase(Phase::Probing);
         self.send_probes(request);
@@ -281,7 +293,12 @@ impl<R: SecureRandom> ClientLink<R> {
     }
 
     fn authenticate(&mut self, pairing: u32, access_point: AccessPointId) {
-        let retry = Retry::first(self.now.mono, self.config.retry, self.config.tries);
+        let retry = Retry::first(
+            self.now.mono,
+            self.config.retry,
+            self.config.tries,
+            &mut self.rng,
+        );
         self.setup =
             Setup::Authenticating { pairing, access_point, request: [0; 8], offer: None, retry };
         self.phase(Phase::Authenticating);
@@ -390,10 +407,7 @@ impl<R: SecureRandom> ClientLink<R> {
         if !self.wanted {
             return;
         }
-        // Give or take a quarter, so that clients which lost one access point do not return at once.
-        let us = self.pause.as_micros();
-        let jittered = us - us / 4 + self.rng.below(us / 2 + 1);
-        let retry_in = Duration::from_micros(jittered);
+        let retry_in = give_or_take(self.pause, &mut self.rng);
         self.pause = self.pause.saturating_mul(2).min(self.config.pause.saturating_mul(16));
         self.setup = Setup::Pausing { until: self.now.mono + retry_in };
         self.out.event(Event::NoLink { why, retry_in });
@@ -413,7 +427,7 @@ impl<R: SecureRandom> ClientLink<R> {
                     self.decide();
                 } else if retry.at <= now {
                     let request = *request;
-                    if retry.again(now) {
+                    if retry.again(now, &mut self.rng) {
                         self.send_probes(request);
                     } else {
                         self.give_up(NoLink::NoAnswer);
@@ -422,7 +436,7 @@ impl<R: SecureRandom> ClientLink<R> {
             }
             Setup::Authenticating { retry, .. } => {
                 if retry.at <= now {
-                    if retry.again(now) {
+                    if retry.again(now, &mut self.rng) {
                         self.send_authentication();
                     } else {
                         self.give_up(NoLink::NoAuthentication);
