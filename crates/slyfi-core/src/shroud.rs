@@ -48,3 +48,6 @@ fn nonce(number: u64) -> [u8; 12] {
     nonce[4..].copy_from_slice(&number.to_be_bytes());
     nonce
 }
+
+#[cfg(test)]
+mod tests;

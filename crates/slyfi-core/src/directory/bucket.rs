@@ -89,9 +89,9 @@ impl Bucket {
         self.at != self.to
     }
 
-    /// Whether the clock went back behind the bucket by more than jitter.
+    /// Whether the clock went back behind some member by more than jitter.
     pub(super) fn is_ahead(&self, wall: UnixTime) -> bool {
-        self.key.tick_at(wall.as_secs() + JITTER_S) < self.at
+        self.key.tick_at(wall.as_secs().saturating_add(JITTER_S)) < self.at.max(self.to)
     }
 
     /// Takes a member out; calls `moved` with each other member's index and new position.

@@ -2,7 +2,7 @@
 
 use super::bucket::{Bucket, BucketKey, Member};
 use super::{Directory, Side};
-use crate::pairing::Pairing;
+use crate::pairing::{MAX_DAYS, Pairing, day_of as pairing_day};
 use crate::table::{Address, AddressTable, Entry, LOW_BITS};
 use crate::tryst::{self, Class};
 use core::ops::RangeInclusive;
@@ -87,6 +87,12 @@ impl Directory {
             if !bucket.is_turning() {
                 bucket.to = bucket.key.tick_at(wall.as_secs());
                 bucket.cursor = 0;
+                // Scheduled for a clock that went back, and has come again since.
+                if !bucket.is_turning() {
+                    let next = bucket.key.begins(bucket.at + 1);
+                    self.schedule(number, Some(next));
+                    continue;
+                }
             }
             self.turn_bucket(number, table, &mut left, &mut turn);
         }
@@ -204,6 +210,7 @@ impl Directory {
         let member = bucket.members[position];
         let Some(slot) = self.pairings.get_mut(member.index) else { return 0 };
         let pairing = &mut slot.pairing;
+        let interval_s = pairing.interval_s();
         let skew = i64::from(bucket.key.skew);
         let installed = |tick: i64, diagnosis: u16| Installed {
             interval: tick - member.offset,
@@ -212,45 +219,53 @@ impl Directory {
         };
         let old = from.map(|tick| installed(tick, diagnosis.0));
         let new = to.map(|tick| installed(tick, diagnosis.1));
-        let what = |w: Option<Installed>, i| w.and_then(|w| w.as_what(i));
+        // The day that the keys will be of; what lies before it has to go while they are still here.
+        let oldest = new.map_or(0, |w| u64::try_from(w.interval - skew).unwrap_or(0));
+        let due = u32::try_from(pairing.day_of(oldest)).unwrap_or(u32::MAX);
+        let steps = due.saturating_sub(pairing.day());
+        let steps = if steps > MAX_DAYS { 0 } else { steps };
+        let day = u64::from(pairing.day() + steps);
+
+        let day_of = |interval| u64::try_from(interval).map(|i| pairing_day(i, interval_s));
+        let before = |interval| old.and_then(|w| w.as_what(interval));
+        let after = |interval| {
+            let there = day_of(interval).is_ok_and(|d| d >= day);
+            new.filter(|_| there).and_then(|w| w.as_what(interval))
+        };
+        let changes = |interval: &i64| before(*interval) != after(*interval);
 
         if let Some(window) = old {
-            let going = window.reach().filter(|i| what(old, *i) != what(new, *i));
+            let going = window.reach().filter(changes);
             each_address(pairing, self.side, going, |class, interval, address| {
-                if let Some(kind) = what(old, interval) {
+                if let Some(kind) = before(interval) {
                     table.remove(address, entry(kind, member.index, class, interval));
                 }
             });
         }
-        let mut steps = 0;
+        if steps > 0 && pairing.advance(due) == Ok(true) {
+            turn.days_turned += 1;
+        }
         if let Some(window) = new {
-            let oldest = u64::try_from(window.interval - skew).unwrap_or(0);
-            let due = u32::try_from(pairing.day_of(oldest)).unwrap_or(u32::MAX);
-            let before = pairing.day();
-            if pairing.advance(due) == Ok(true) {
-                steps = (pairing.day() - before) as usize;
-                turn.days_turned += 1;
-            }
-            let coming = window.reach().filter(|i| what(old, *i) != what(new, *i));
+            let coming = window.reach().filter(changes);
             each_address(pairing, self.side, coming, |class, interval, address| {
-                if let Some(kind) = what(new, interval) {
+                if let Some(kind) = after(interval) {
                     table.insert(address, entry(kind, member.index, class, interval));
                 }
             });
-            if pairing.day_of(oldest) != u64::from(pairing.day()) {
-                turn.refused += 1;
-            }
+            turn.refused += usize::from(u64::from(due) != day);
         }
         bucket.members[position] = Member::new(member.index, pairing);
         let day = pairing.day().into();
         if let Some(key) = pairing.address_keys(self.side.receives()).on(day) {
             bucket.keys.set(position, key.as_bytes());
         }
-        steps
+        steps as usize
     }
 
     pub(super) fn join_bucket(&mut self, index: u32, wall: UnixTime, table: &mut AddressTable) {
         let Some(slot) = self.pairings.get_mut(index) else { return };
+        // A clock that goes back from here on has to be seen.
+        self.turned = self.turned.max(wall);
         let key = BucketKey::of(&slot.pairing);
         let buckets = &mut self.buckets;
         let number = *self.bucket_of.entry(key).or_insert_with(|| {

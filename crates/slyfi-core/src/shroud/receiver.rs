@@ -68,6 +68,10 @@ impl Slot {
     }
 }
 
+/// The highest number that a resynchronisation may name. No sender gets there, and windows beyond
+/// it stay clear of the end of the numbers.
+const FARTHEST: u64 = u64::MAX / 2;
+
 impl ShroudReceiver {
     /// Makes the receiving end, waiting for number 1. A window out of range is brought into it.
     pub fn new(secret: &DirectionSecret, window: Window) -> Self {
@@ -197,13 +201,14 @@ impl ShroudReceiver {
         true
     }
 
-    /// Jumps ahead so that `next` is the lowest number waited for; does nothing if it is not ahead.
+    /// Jumps ahead so that `next` is the lowest number waited for; does nothing if it is not ahead,
+    /// or absurdly far.
     /// For groups, whose members miss transmissions while they sleep or roam.
     ///
     /// # Security
     /// `next` must come from an authenticated message.
     pub fn resync_forward(&mut self, next: u64, table: &mut AddressTable) {
-        if next <= self.highest + 1 {
+        if next <= self.highest + 1 || next > FARTHEST {
             return;
         }
         let slot = self.slot;
