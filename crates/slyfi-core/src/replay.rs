@@ -191,3 +191,6 @@ impl fmt::Debug for ReplayCache {
         f.debug_struct("ReplayCache").field("len", &self.total).finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

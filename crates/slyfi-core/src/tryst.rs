@@ -86,3 +86,6 @@ fn packet_key(size: KeySize, kp: &Key128) -> GcmKey {
 
 /// kp is used for one message, so its only nonce is zero.
 const NONCE: [u8; 12] = [0; 12];
+
+#[cfg(test)]
+mod tests;
