@@ -301,7 +301,8 @@ impl<R: SecureRandom> ApLink<R> {
             let shroud = match carrier_body(frame) {
                 Ok(body) if !meta.bad_fcs => match self.table.lookup_frame(body) {
                     Some((_, Entry::Shroud { link, number })) => {
-                        self.members.get(link).map(|m| (link, number, &m.session.receiver, body))
+                        let member = self.members.get(link);
+                        member.map(|m| ((link, m.id), number, &m.session.receiver, body))
                     }
                     _ => None,
                 },
@@ -319,7 +320,12 @@ impl<R: SecureRandom> ApLink<R> {
             let result = match link {
                 // Tryst, foreign, or an address that an earlier frame of the batch brings.
                 None => self.receive(*meta, frame),
-                Some(link) => match (opened.next(), carrier_body(frame)) {
+                Some((link, session)) => match (opened.next(), carrier_body(frame)) {
+                    // An earlier frame of the batch may have ended the session, and another may have
+                    // taken its place: what one member has sealed must not count as the other's.
+                    _ if self.members.get(link).is_none_or(|m| m.id != session) => {
+                        Err(DropReason::Foreign)
+                    }
                     (Some(Ok(opened)), Ok(body)) => self.on_shroud(link, opened, body),
                     _ => Err(DropReason::ShroudUnverified),
                 },

@@ -139,7 +139,18 @@ pub(crate) struct GroupReceiver {
     previous: Option<(Epoch, Instant)>,
 }
 
+/// What a conveyed key stands for, if it makes sense.
+fn secret_of(key: &GroupKey<'_>) -> Option<DirectionSecret> {
+    let (suite, secret) = key.secret.split_first()?;
+    Some(DirectionSecret::new(Suite::from_byte(*suite)?, Key256::from_slice(secret)?))
+}
+
 impl GroupReceiver {
+    /// Whether the key makes sense.
+    pub(crate) fn is_usable(key: &GroupKey<'_>) -> bool {
+        secret_of(key).is_some()
+    }
+
     /// Takes a key from the access point: a new one, or where the present one stands.
     ///
     /// Returns whether the key made sense.
@@ -157,12 +168,8 @@ impl GroupReceiver {
             current.receiver.resync_forward(key.next, table);
             return true;
         }
-        let Some((suite, secret)) = key.secret.split_first() else { return false };
-        let (Some(suite), Some(secret)) = (Suite::from_byte(*suite), Key256::from_slice(secret))
-        else {
-            return false;
-        };
-        let mut receiver = ShroudReceiver::new(&DirectionSecret::new(suite, secret), window);
+        let Some(secret) = secret_of(key) else { return false };
+        let mut receiver = ShroudReceiver::new(&secret, window);
         receiver.install(table, Slot::Group(key.epoch));
         receiver.resync_forward(key.next, table);
         self.drop_previous(table);

@@ -85,10 +85,14 @@ impl ReplayRecord {
         if bytes[0] != VERSION {
             return None;
         }
+        let expires_s = u64::from_be_bytes(bytes[25..].try_into().ok()?);
+        let expires = UnixTime::from_secs(expires_s);
+        // Beyond what a clock can say, nothing was ever stored.
+        (expires.as_secs() == expires_s).then_some(())?;
         Some(ReplayRecord {
             pairing: bytes[1..9].try_into().ok()?,
             header_mac: bytes[9..25].try_into().ok()?,
-            expires: UnixTime::from_secs(u64::from_be_bytes(bytes[25..].try_into().ok()?)),
+            expires,
         })
     }
 }

@@ -24,6 +24,10 @@ impl<R: SecureRandom> ApLink<R> {
         header: &DataHeader,
         payload: &[u8],
     ) -> Result<(), DropReason> {
+        // What does not fit every member's frames would stop the queue of the one it is for.
+        if payload.len() > self.mtu() {
+            return Err(DropReason::BadLength);
+        }
         let member = self.members.get_mut(slot).ok_or(DropReason::Foreign)?;
         if !member.is_linked() || header.source.is_some() {
             return Err(DropReason::Unexpected);

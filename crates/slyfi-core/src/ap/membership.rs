@@ -16,7 +16,9 @@ use slyfi_base::link::RecordKind;
 use slyfi_base::{
     ApiMisuse, DropReason, Duration, Event, LinkId, MacAddress, SecureRandom, UnixTime,
 };
-use slyfi_wire::message::{AssocStatus, BackhaulMessage, Control, GroupKey, SessionId};
+use slyfi_wire::message::{
+    AssocStatus, BackhaulMessage, Control, DataHeader, GroupKey, SessionId,
+};
 use zeroize::Zeroizing;
 
 /// How long a dismissed member's last messages may take.
@@ -147,8 +149,9 @@ impl<R: SecureRandom> ApLink<R> {
             .filter(|(s, m)| *s != slot && m.pairing_id == pairing_id)
             .map(|(s, _)| s)
             .collect();
+        let mut waiting = Vec::new();
         for old in older {
-            self.move_queue(old, slot);
+            self.take_queue(old, &mut waiting);
             self.drop_member(old, Unlinked::Replaced);
         }
 
@@ -158,15 +161,17 @@ impl<R: SecureRandom> ApLink<R> {
             member.stage = Stage::Linked;
             member.since = now;
         }
-        self.respond_association(slot, AssocStatus::Accepted, pseudonym)?;
         let pairing = self.directory.by_id(&pairing_id).unwrap_or(index);
         self.out.event(Event::Linked { link: LinkId(slot), pairing });
+        // The response goes first: data that came before it would be of no link yet.
+        let responded = self.respond_association(slot, AssocStatus::Accepted, pseudonym);
+        self.give_queue(responded.is_ok().then_some(slot), waiting);
         if let Some(session) = visitor {
             self.tell_siblings(&BackhaulMessage::Moved { session });
             self.end_visit(index);
         }
         self.offer_handover(slot);
-        Ok(())
+        responded
     }
 
     /// Gives a member the pseudonym that it wished for, or a random one if that is taken.
@@ -237,17 +242,22 @@ impl<R: SecureRandom> ApLink<R> {
         true
     }
 
-    fn move_queue(&mut self, from: u32, to: u32) {
-        let mut packets: Vec<(PacketKind, Packet)> = Vec::new();
-        if let Some(member) = self.members.get_mut(from) {
-            while let Some(waiting) = member.session.take_waiting() {
-                packets.push(waiting);
+    /// Takes the data that a session has not sent yet.
+    fn take_queue(&mut self, from: u32, waiting: &mut Vec<(DataHeader, Packet)>) {
+        let Some(member) = self.members.get_mut(from) else { return };
+        while let Some((kind, packet)) = member.session.take_waiting() {
+            match kind {
+                PacketKind::Data(header) => waiting.push((header, packet)),
+                PacketKind::Control { .. } => self.pool.give(packet),
             }
         }
-        for (kind, packet) in packets {
-            let kept = match (kind, self.members.get_mut(to)) {
-                (PacketKind::Data(_), Some(member)) => member.session.queue(kind, packet),
-                (_, _) => Err(crate::session::QueueFull(packet)),
+    }
+
+    fn give_queue(&mut self, to: Option<u32>, waiting: Vec<(DataHeader, Packet)>) {
+        for (header, packet) in waiting {
+            let kept = match to.and_then(|slot| self.members.get_mut(slot)) {
+                Some(member) => member.session.queue(PacketKind::Data(header), packet),
+                None => Err(crate::session::QueueFull(packet)),
             };
             if let Err(full) = kept {
                 self.pool.give(full.0);

@@ -4,11 +4,12 @@ use super::ClientLink;
 use super::setup::Setup;
 use crate::ap::handover_probing_keys;
 use crate::binding::MAX_PER_OWNER;
+use crate::group::GroupReceiver;
 use crate::keylog;
 use crate::keys::Key256;
 use crate::neighbour;
 use crate::outbox::Delivery;
-use crate::pairing::Pairing;
+use crate::pairing::{Kind, Pairing};
 use crate::pool::PacketPool;
 use crate::session::{PacketKind, Received, Session};
 use crate::suite::Suite;
@@ -238,6 +239,10 @@ impl<R: SecureRandom> ClientLink<R> {
         since: u64,
         roaming: bool,
     ) -> Result<(), DropReason> {
+        if !GroupReceiver::is_usable(group) {
+            self.give_up(NoLink::Refused);
+            return Err(DropReason::Malformed);
+        }
         let Setup::Associating { mut candidate, .. } =
             core::mem::replace(&mut self.setup, Setup::Idle)
         else {
@@ -340,6 +345,18 @@ impl<R: SecureRandom> ClientLink<R> {
     /// Takes the pairing that an invite has brought, and goes on with it.
     fn on_enrolled(&mut self, bytes: &[u8]) -> Result<(), DropReason> {
         let pairing = Pairing::decode(bytes).map_err(|_| DropReason::Malformed)?;
+        let Setup::Associating { candidate, .. } = &self.setup else {
+            return Err(DropReason::Unexpected);
+        };
+        // An invite brings one pairing of its own network; a pairing brings none.
+        let is_due = self.directory.get(candidate.home).is_some_and(|invite| {
+            matches!(invite.kind(), Kind::Invite { .. })
+                && pairing.kind() == Kind::Member
+                && pairing.network() == invite.network()
+        });
+        if !is_due {
+            return Err(DropReason::Unexpected);
+        }
         self.acknowledge_at_once();
         let Setup::Associating { candidate, .. } = core::mem::replace(&mut self.setup, Setup::Idle)
         else {

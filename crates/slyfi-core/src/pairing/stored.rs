@@ -76,7 +76,9 @@ impl Pairing {
         let expires = u64::from_be_bytes(rest.array()?);
         let kind = match (kind, expires) {
             (0, 0) => Kind::Member,
-            (1, s) => Kind::Invite { expires: UnixTime::from_secs(s) },
+            (1, s) if UnixTime::from_secs(s).as_secs() == s => {
+                Kind::Invite { expires: UnixTime::from_secs(s) }
+            }
             _ => return Err(Damaged),
         };
         let [name_len] = rest.array()?;

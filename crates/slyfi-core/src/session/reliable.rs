@@ -18,6 +18,10 @@ pub(crate) struct QueueFull(pub(crate) Packet);
 /// The most packets that wait for their first transmission.
 const QUEUE: usize = 64;
 
+/// How many control messages may wait beside a full queue of data: more than an honest link ever
+/// has, and a peer that keeps asking for answers cannot take every packet that there is.
+const CONTROL_RESERVE: usize = 32;
+
 /// The most packets that are in flight: below what the selective acknowledgement can tell.
 const FLIGHT: usize = 48;
 
@@ -59,8 +63,11 @@ impl Reliable {
     }
 
     pub(super) fn push(&mut self, kind: PacketKind, packet: Packet) -> Result<(), QueueFull> {
-        // Control messages may exceed the bound: there are few, and a rekey must not get lost.
-        if self.queue.len() >= QUEUE && matches!(kind, PacketKind::Data(_)) {
+        let most = match kind {
+            PacketKind::Data(_) => QUEUE,
+            PacketKind::Control { .. } => QUEUE + CONTROL_RESERVE,
+        };
+        if self.queue.len() >= most {
             return Err(QueueFull(packet));
         }
         self.queue.push_back((kind, packet));
