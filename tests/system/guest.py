@@ -106,7 +106,7 @@ def main():
     p.add_argument("--shell", action="store_true", help="a prompt instead of the tests")
     p.add_argument("--keep", metavar="DIR", help="keep logs and captures of failed scenarios there")
     p.add_argument("--prepare", action="store_true", help="only fetch what is needed")
-    p.add_argument("--timeout", type=int, default=420, metavar="SECONDS")
+    p.add_argument("--timeout", type=int, default=600, metavar="SECONDS")
     a = p.parse_args()
     a.cache.mkdir(parents=True, exist_ok=True)
     image = prepare_kernel(a.cache)
