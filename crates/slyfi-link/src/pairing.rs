@@ -3,10 +3,11 @@
 use crate::config::Network;
 use crate::control::{InviteStatus, NewInvite, PairingStatus, Peers};
 use crate::error::{Error, ErrorKind, Result};
+use crate::logging::Stamp;
 use crate::store::{Change, PairingKey, Store, show_id};
 use slyfi_base::link::RecordKind;
 use slyfi_base::{Duration, SecureRandom, UnixTime};
-use slyfi_core::invite::{Invite, MAX_LIFETIME};
+use slyfi_core::invite::{Invite, InviteError, MAX_LIFETIME};
 use slyfi_core::pairing::{NetworkName, Pairing};
 use slyfi_core::suite::Suite;
 
@@ -80,7 +81,15 @@ pub fn read_invite(url: &str, wall: UnixTime) -> Result<Invite> {
     Invite::from_url(url, wall).map_err(|e| {
         let text = e.to_string();
         let (cause, mend) = text.split_once(": ").unwrap_or((&text, ""));
-        Error::new(ErrorKind::Invite, cause, mend)
+        match e {
+            InviteError::Expired => {
+                let clock = Stamp(wall).to_string();
+                let clock = clock.get(..16).unwrap_or(&clock).replace('T', " ");
+                let mend = format!("{mend}, or set this machine's clock, which says {clock} UTC");
+                Error::new(ErrorKind::Invite, cause, mend)
+            }
+            _ => Error::new(ErrorKind::Invite, cause, mend),
+        }
     })
 }
 

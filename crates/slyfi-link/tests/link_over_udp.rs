@@ -4,6 +4,7 @@ mod support;
 
 use slyfi_base::MacAddress;
 use slyfi_link::ErrorKind;
+use slyfi_link::control::{Answer, Request};
 use slyfi_link::daemon::{Options, Outcome};
 use slyfi_link::store::{Missing, Store};
 use std::time::{Duration, Instant};
@@ -74,6 +75,62 @@ fn a_restarted_access_point_and_a_restarted_client_link_again_in_mid_flow() {
     flow(&ap, &client, n + 2000);
     client.stop().unwrap();
     ap.stop().unwrap();
+}
+
+#[test]
+fn a_running_access_point_invites_shows_dismisses_and_revokes() {
+    let dir = TempDir::new("control");
+    let places = places(&dir, 1);
+    std::fs::remove_dir_all(&places[1].dir).unwrap();
+    let ap = places[0].start();
+    let Answer::Invite(invite) =
+        places[0].ask(&Request::Pair { label: "Gannet".to_owned(), valid_s: 60 }).unwrap()
+    else {
+        panic!("no invite");
+    };
+    assert!(invite.daemon_runs && invite.network == NAME);
+    accept(&places[1], &invite.url);
+    let client = places[1].start();
+    client.says("linked to", 1);
+
+    let Answer::Status(status) = places[0].ask(&Request::Status).unwrap() else { panic!() };
+    assert_eq!((&status.role[..], status.links.len()), ("ap", 1));
+    assert_eq!(status.links[0].label.as_deref(), Some("Gannet"));
+    let Answer::Status(of_client) = places[1].ask(&Request::Status).unwrap() else { panic!() };
+    assert_eq!(of_client.phase.as_deref(), Some("linked"));
+    assert!(of_client.clock.offset_ms.is_some_and(|ms| ms.abs() < 1_000));
+    let Answer::Peers(peers) = places[0].ask(&Request::Peers).unwrap() else { panic!() };
+    let paired: Vec<_> = peers.pairings.iter().map(|p| (&p.label[..], p.linked)).collect();
+    assert_eq!(paired, [("Gannet", Some(true))]);
+    let Answer::Metrics(metrics) = places[0].ask(&Request::Metrics).unwrap() else { panic!() };
+    assert!(metrics.contains("slyfi_links{role=\"ap\"} 1\n"), "{metrics}");
+
+    // Requests for the other role, and for links that are not there, change nothing.
+    for (place, request) in [
+        (0, Request::Roam),
+        (1, Request::Dismiss { link: 0 }),
+        (1, Request::Pair { label: String::new(), valid_s: 60 }),
+        (0, Request::Dismiss { link: 99 }),
+        (0, Request::Revoke { id: "none".to_owned() }),
+    ] {
+        assert_eq!(places[place].ask(&request).unwrap_err().kind, ErrorKind::Usage, "{request:?}");
+    }
+
+    let link = status.links[0].link;
+    assert_eq!(places[0].ask(&Request::Dismiss { link }), Ok(Answer::Done));
+    client.says("the access point dismissed it", 1);
+    client.says("linked to", 2);
+    let id = peers.pairings[0].id.clone();
+    assert_eq!(places[0].ask(&Request::Revoke { id }), Ok(Answer::Done));
+    client.says("the link is gone", 2);
+    client.says("no access point answered", 1);
+    let Answer::Peers(peers) = places[0].ask(&Request::Peers).unwrap() else { panic!() };
+    assert!(peers.pairings.is_empty());
+    assert_eq!(places[1].ask(&Request::Leave), Ok(Answer::Done));
+    assert_eq!(client.join(), Ok(Outcome::Left));
+    ap.stop().unwrap();
+    let store = Store::open(&places[0].dir, Missing::Refuse).unwrap();
+    assert!(store.pairings().unwrap().is_empty());
 }
 
 #[test]

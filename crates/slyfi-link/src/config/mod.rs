@@ -305,7 +305,9 @@ impl Config {
             return wrong("[network] name must have 1 to 32 bytes", "choose a shorter name");
         }
         let interval = self.network.interval.0;
-        if !(1..=86_400).contains(&interval.as_secs()) || interval.as_micros() % 1_000_000 != 0 {
+        if !(1..=86_400).contains(&interval.as_secs())
+            || !interval.as_micros().is_multiple_of(1_000_000)
+        {
             return wrong("[network] interval must be whole seconds, 1s to 1d", "use \"5m\"");
         }
         if self.network.skew > MAX_SKEW {

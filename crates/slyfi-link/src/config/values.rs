@@ -65,7 +65,7 @@ impl fmt::Display for Span {
             ("s", 1_000_000),
             ("ms", 1_000),
         ] {
-            if us >= size && us % size == 0 {
+            if us >= size && us.is_multiple_of(size) {
                 return write!(f, "{}{unit}", us / size);
             }
         }

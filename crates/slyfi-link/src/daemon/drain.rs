@@ -73,14 +73,12 @@ impl Daemon {
                     bytes: Zeroizing::new(record.bytes.reveal().to_vec()),
                 }),
                 Output::Transmit(meta, frame) => {
-                    let frame = frame.to_vec();
                     self.commit(now)?;
                     self.transmit(now, meta, frame)?;
                 }
                 Output::Backhaul(message) => {
-                    let message = message.to_vec();
                     self.commit(now)?;
-                    let sent = self.backhaul.as_ref().map_or(0, |b| b.send(&message));
+                    let sent = self.backhaul.as_ref().map_or(0, |b| b.send(message));
                     self.counters.backhaul_sent += sent as u64;
                 }
                 Output::Deliver(packet) => match self.host.write(packet)? {
@@ -180,32 +178,43 @@ impl Daemon {
     }
 
     /// Gives a frame to the radio, behind those that wait already.
-    fn transmit(&mut self, now: Now, meta: TxMeta, frame: Vec<u8>) -> Result<()> {
-        if self.outgoing.frames.len() >= FULL {
-            self.counters.frames_overflowed += 1;
+    fn transmit(&mut self, now: Now, meta: TxMeta, frame: &[u8]) -> Result<()> {
+        if self.outgoing.frames.is_empty() && self.offer(now, meta, frame)? {
             return Ok(());
         }
-        self.outgoing.frames.push_back((meta, frame));
-        self.transmit_queued(now)
+        if self.outgoing.frames.len() < FULL {
+            self.outgoing.frames.push_back((meta, frame.to_vec()));
+        } else {
+            self.counters.frames_overflowed += 1;
+        }
+        Ok(())
     }
 
     /// Gives waiting frames to the radio until it has no more room.
     pub(crate) fn transmit_queued(&mut self, now: Now) -> Result<()> {
-        while let Some((meta, frame)) = self.outgoing.frames.front() {
-            if !self.radio.write(now.mono, *meta, frame).map_err(radio_error)? {
+        while let Some((meta, frame)) = self.outgoing.frames.pop_front() {
+            if !self.offer(now, meta, &frame)? {
+                self.outgoing.frames.push_front((meta, frame));
                 break;
             }
-            self.counters.frames_sent += 1;
-            self.counters.frame_bytes_sent += frame.len() as u64;
-            if let Some(capture) = &mut self.capture
-                && let Err(e) = capture.sent(now.wall, *meta, frame)
-            {
-                warn!(self.log, "the capture ends here: {e}");
-                self.capture = None;
-            }
-            self.outgoing.frames.pop_front();
         }
         Ok(())
+    }
+
+    /// Offers one frame to the radio; `false` when it has no room now.
+    fn offer(&mut self, now: Now, meta: TxMeta, frame: &[u8]) -> Result<bool> {
+        if !self.radio.write(now.mono, meta, frame).map_err(radio_error)? {
+            return Ok(false);
+        }
+        self.counters.frames_sent += 1;
+        self.counters.frame_bytes_sent += frame.len() as u64;
+        if let Some(capture) = &mut self.capture
+            && let Err(e) = capture.sent(now.wall, meta, frame)
+        {
+            warn!(self.log, "the capture ends here: {e}");
+            self.capture = None;
+        }
+        Ok(true)
     }
 
     /// Records a frame before the machine opens it in place.

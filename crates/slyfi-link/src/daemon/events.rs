@@ -3,12 +3,15 @@
 use super::{Daemon, Outcome};
 use crate::config::Role;
 use crate::error::{Error, ErrorKind, Result};
-use crate::logging::Stamp;
+use crate::logging::{Level, Stamp};
 use crate::store::{Change, PairingKey, show_id};
 use slyfi_base::event::{NoLink, Phase, Unlinked};
 use slyfi_base::{Duration, Event, Instant, LinkId, Now};
 use slyfi_linux::SyncState;
 use std::collections::{BTreeMap, VecDeque};
+
+/// How long a link may take before the log says how far it is.
+const LONG: Duration = Duration::from_secs(2);
 
 /// How long nobody may answer before the log says what it may be.
 const SILENCE: Duration = Duration::from_secs(9);
@@ -24,6 +27,8 @@ pub(crate) struct Progress {
     pub(crate) failed_tries: u32,
     /// When the search began: the start, or the loss of the last link.
     pub(crate) started: Instant,
+    /// Whether the log has said that it takes long.
+    waiting_is_known: bool,
     /// Whether the log has said what the silence may be.
     hinted: bool,
     /// Links that are up: their pairing and since when.
@@ -59,6 +64,15 @@ pub(crate) const fn phase_name(phase: Option<Phase>) -> &'static str {
         Some(Phase::Authenticating) => "authenticating",
         Some(Phase::Associating) => "associating",
         Some(Phase::Linked) => "linked",
+    }
+}
+
+const fn phase_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Probing => "looking for an access point",
+        Phase::Authenticating => "an access point answered; authenticating",
+        Phase::Associating => "authenticated; associating",
+        Phase::Linked => "linked",
     }
 }
 
@@ -106,15 +120,14 @@ impl Daemon {
         Ok(())
     }
 
+    /// A phase is news only when the set-up takes long; it usually takes milliseconds.
     fn on_phase(&mut self, phase: Phase) {
         self.progress.phase = Some(phase);
-        let what = match phase {
-            Phase::Probing => "looking for an access point",
-            Phase::Authenticating => "an access point answered; authenticating",
-            Phase::Associating => "authenticated; associating",
-            Phase::Linked => return,
-        };
-        debug!(self.log, "{what}");
+        if phase == Phase::Linked {
+            return;
+        }
+        let level = if self.progress.waiting_is_known { Level::Info } else { Level::Debug };
+        self.log.log(level, format_args!("{}", phase_words(phase)));
     }
 
     fn on_no_link(&mut self, now: Now, why: NoLink, retry_in: Duration) -> Result<()> {
@@ -132,10 +145,14 @@ impl Daemon {
         Ok(())
     }
 
-    /// A client's invites that the access point does not take any more are of no use.
+    /// A client's invite that the access point does not take any more is of no use.
     fn drop_spent_invites(&mut self, now: Now) -> Result<()> {
         warn!(self.log, "the invite was used before or has expired");
         let spent: Vec<_> = self.store.invites()?.iter().map(|i| *i.pairing.id()).collect();
+        if spent.len() > 1 {
+            // The event does not tell which; they expire by themselves.
+            return Ok(());
+        }
         let changes: Vec<_> = spent.iter().map(|id| Change::Spend(*id)).collect();
         self.store.commit(&changes)?;
         let numbers: Vec<_> = self
@@ -177,6 +194,7 @@ impl Daemon {
         self.progress.failed_tries = 0;
         self.progress.was_linked = true;
         self.progress.hinted = false;
+        self.progress.waiting_is_known = false;
     }
 
     fn on_unlinked(&mut self, now: Now, link: LinkId, why: Unlinked) {
@@ -238,6 +256,11 @@ impl Daemon {
     pub(crate) fn hint_at_silence(&mut self, now: Now) {
         let silent = now.mono.saturating_since(self.progress.started);
         let waiting = self.machine.role() == Role::Client && self.progress.links.is_empty();
+        if waiting && !self.progress.waiting_is_known && silent >= LONG {
+            self.progress.waiting_is_known = true;
+            let phase = self.progress.phase.unwrap_or(Phase::Probing);
+            info!(self.log, "no link yet: {}", phase_words(phase));
+        }
         if !waiting || self.progress.hinted || silent < SILENCE {
             return;
         }

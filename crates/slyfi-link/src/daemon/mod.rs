@@ -40,6 +40,7 @@ use slyfi_linux::{AirSocket, Clock, Flush, Interest, Poll, Ready, Signal, Signal
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::os::fd::AsFd;
+use std::path::Path;
 
 const RADIO: Token = Token(0);
 const RADIO_TX: Token = Token(1);
@@ -130,19 +131,28 @@ impl Daemon {
             }
             for Ready { token, writable, .. } in ready {
                 match token {
-                    RADIO => self.from_radio(now)?,
+                    RADIO => self.on_radio(now)?,
                     RADIO_TX => {}
-                    HOST => self.from_host(now)?,
-                    SIGNALS => self.from_signals(now)?,
-                    WAKER => self.woken(now)?,
-                    CONTROL => self.new_connection()?,
-                    BACKHAUL => self.from_backhaul(now)?,
-                    Token(n) => self.from_connection(now, n - FIRST_CONNECTION, writable)?,
+                    HOST => self.on_host(now)?,
+                    SIGNALS => self.on_signals(now)?,
+                    WAKER => self.on_waker(now)?,
+                    CONTROL => self.on_listener()?,
+                    BACKHAUL => self.on_backhaul(now)?,
+                    Token(n) => self.on_connection(now, n - FIRST_CONNECTION, writable)?,
                 }
             }
             self.retry_held(now)?;
             self.flush(now)?;
         }
+    }
+
+    /// Takes commands on a control socket at `path`.
+    ///
+    /// # Errors
+    /// As [`Server::bind`].
+    pub fn listen(&mut self, path: &Path) -> Result<()> {
+        self.control = Some(Server::bind(path)?);
+        Ok(())
     }
 
     /// Returns a bell that makes the daemon leave, for other threads.
@@ -266,7 +276,7 @@ impl Daemon {
         self.drain(now)
     }
 
-    fn from_radio(&mut self, now: Now) -> Result<()> {
+    fn on_radio(&mut self, now: Now) -> Result<()> {
         let mut metas = [(RxMeta::default(), 0); BATCH];
         let mut count = 0;
         while count < BATCH {
@@ -291,7 +301,7 @@ impl Daemon {
     }
 
     /// Reads packets of the host while there is room for what becomes of them.
-    fn from_host(&mut self, now: Now) -> Result<()> {
+    fn on_host(&mut self, now: Now) -> Result<()> {
         for _ in 0..PACKETS {
             if self.outgoing.is_congested() || self.held.is_some() {
                 break;
@@ -327,7 +337,7 @@ impl Daemon {
         self.drain(now)
     }
 
-    fn from_backhaul(&mut self, now: Now) -> Result<()> {
+    fn on_backhaul(&mut self, now: Now) -> Result<()> {
         for _ in 0..PACKETS {
             let Some(backhaul) = &self.backhaul else { break };
             let Some(len) = backhaul.receive(&mut self.frames[0]) else { break };
@@ -338,7 +348,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn from_signals(&mut self, now: Now) -> Result<()> {
+    fn on_signals(&mut self, now: Now) -> Result<()> {
         let signals: Vec<Signal> = self.signals.iter().flat_map(Signals::take).collect();
         for signal in signals {
             match signal {
@@ -349,7 +359,7 @@ impl Daemon {
         Ok(())
     }
 
-    fn woken(&mut self, now: Now) -> Result<()> {
+    fn on_waker(&mut self, now: Now) -> Result<()> {
         if self.waker.take() { self.leave(now) } else { Ok(()) }
     }
 

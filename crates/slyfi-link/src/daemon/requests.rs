@@ -15,7 +15,7 @@ use slyfi_linux::{Interest, OsRandom, SyncState, Token};
 use std::collections::BTreeMap;
 
 impl Daemon {
-    pub(crate) fn new_connection(&mut self) -> Result<()> {
+    pub(crate) fn on_listener(&mut self) -> Result<()> {
         let Some(control) = &mut self.control else { return Ok(()) };
         while let Some((id, fd)) = control.accept() {
             let token = Token(FIRST_CONNECTION + id);
@@ -24,7 +24,7 @@ impl Daemon {
         Ok(())
     }
 
-    pub(crate) fn from_connection(&mut self, now: Now, id: u64, writable: bool) -> Result<()> {
+    pub(crate) fn on_connection(&mut self, now: Now, id: u64, writable: bool) -> Result<()> {
         let Some(control) = &mut self.control else { return Ok(()) };
         let mut done = !writable || control.write(id);
         for Incoming { connection, request } in control.read(id) {

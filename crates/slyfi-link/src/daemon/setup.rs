@@ -6,7 +6,6 @@ use super::{BATCH, Daemon, SLOT, radio_error};
 use crate::backhaul::{BackhaulSocket, read_key};
 use crate::config::values::Auto;
 use crate::config::{AirKind, Config, Role};
-use crate::control::Server;
 use crate::error::{Error, ErrorKind, Result};
 use crate::host_port::{HostPort, tap_error};
 use crate::keylog::KeyLog;
@@ -87,7 +86,7 @@ pub fn open(
         tap.add_address(address.ip, address.prefix).map_err(tap_error)?;
     }
     tap.set_state(AdminState::Up).map_err(tap_error)?;
-    let control = Server::bind(&config.control_path(role))?;
+    let control = config.control_path(role);
     info!(
         log,
         "{} on {air}, interface {}, MTU {mtu} (frames carry {max_body} bytes)",
@@ -96,7 +95,7 @@ pub fn open(
     );
     let setup = Setup { config, options, air, mtu };
     let mut daemon = assemble(machine, radio, Box::new(tap), store, setup, log)?;
-    daemon.control = Some(control);
+    daemon.listen(&control)?;
     daemon.signals = Some(Signals::catch().map_err(|e| Error::system("signals", &e))?);
     drop_rights(&daemon)?;
     Ok(daemon)

@@ -2,6 +2,7 @@
 
 use slyfi_base::{MacAddress, RadioConfig};
 use slyfi_link::config::{Config, Network, Role};
+use slyfi_link::control::{Answer, Client, Request};
 use slyfi_link::daemon::{self, Options, Outcome, Setup};
 use slyfi_link::host_port::{HostPort, SocketPort};
 use slyfi_link::logging::{Level, Logger, Recorder, Reveal};
@@ -105,6 +106,13 @@ pub struct Node {
 }
 
 impl Place {
+    /// Asks the daemon that runs here.
+    pub fn ask(&self, request: &Request) -> Result<Answer> {
+        let mut client =
+            Client::connect(&self.dir.join("control.sock"))?.expect("a daemon listens");
+        client.ask(request)
+    }
+
     /// Starts a daemon here.
     pub fn start(&self) -> Node {
         let (port, host) = SocketPort::pair(self.mac, vec![self.ip]).unwrap();
@@ -128,6 +136,7 @@ impl Place {
             let setup = Setup { config, options, air: "test".to_owned(), mtu };
             let mut daemon =
                 daemon::assemble(machine, Box::new(radio), Box::new(port), store, setup, log)?;
+            daemon.listen(&dir.join("control.sock"))?;
             send.send(daemon.stopper()).unwrap();
             daemon.run()
         });

@@ -103,7 +103,10 @@ fn print_json<T: serde::Serialize>(value: &T) -> Result<()> {
     print(&format!("{text}\n"))
 }
 
-/// Returns the role whose store a command works on when no daemon runs.
-fn role_of(target: &TargetArgs, otherwise: Role) -> Role {
-    target.role.map_or(otherwise, Role::from)
+/// Returns the role whose store a command works on when no daemon runs: the one that was named, or
+/// the one that has a store, the access point's first.
+fn role_of(target: &TargetArgs, config: &Config) -> Role {
+    let has_store = |role: &&Role| config.store_dir(**role).exists();
+    let roles = target.roles();
+    *roles.iter().find(has_store).unwrap_or(&roles[0])
 }

@@ -33,8 +33,8 @@ pub fn pair(args: &PairArgs, paint: Paint) -> Result<()> {
             if let Some(name) = &args.name {
                 config.network.name.clone_from(name);
             }
-            let dir = config.store_dir(role_of(&args.target, Role::AccessPoint));
-            let mut store = Store::open(&dir, Missing::Create)?;
+            let role = args.target.role.map_or(Role::AccessPoint, Role::from);
+            let mut store = Store::open(&config.store_dir(role), Missing::Create)?;
             let wall = Clock::new().now().wall;
             let (label, valid) = (&args.label, args.valid.0);
             pairing::make_invite(&mut store, &config.network, label, valid, wall, &mut OsRandom)?.1
@@ -102,7 +102,7 @@ pub fn revoke(args: &RevokeArgs) -> Result<()> {
             _ => Err(strange_answer()),
         };
     }
-    let dir = config.store_dir(role_of(&args.target, Role::AccessPoint));
+    let dir = config.store_dir(role_of(&args.target, &config));
     let mut store = Store::open(&dir, Missing::Refuse)?;
     let id = pairing::find(&store, &args.id)?;
     pairing::revoke(&mut store, id)?;

@@ -4,7 +4,6 @@ use super::{ask, find_daemon, print, print_json, role_of, strange_answer};
 use crate::cli::{QueryArgs, TargetArgs};
 use crate::output::{Paint, columns, span};
 use slyfi_base::UnixTime;
-use slyfi_link::config::Role;
 use slyfi_link::control::{Answer, Peers, Request, Status};
 use slyfi_link::logging::Stamp;
 use slyfi_link::store::{Missing, Store};
@@ -95,7 +94,7 @@ pub fn peers(args: &QueryArgs, paint: Paint) -> Result<()> {
             _ => return Err(strange_answer()),
         },
         None => {
-            let dir = config.store_dir(role_of(&args.target, Role::AccessPoint));
+            let dir = config.store_dir(role_of(&args.target, &config));
             pairing::list(&Store::open(&dir, Missing::Refuse)?, Clock::new().now().wall, None)?
         }
     };

@@ -81,9 +81,9 @@ pub fn render(c: &Comparison, paint: Paint) -> String {
     let _ = writeln!(
         out,
         "Over 802.11 the eavesdropper reads the name `{name}` and puts {:.0} % of the frames into\n\
-         {} heaps, one per device. Over SlyFi {:.0} % share an address with another frame. What it\n\
-         still sees there: that SlyFi is spoken, frame sizes by class, times, and the radio itself\n\
-         (docs/limits.md).\n",
+         {} heaps, one per device. Over SlyFi {:.1} % share an address\n\
+         with another frame: probes that had to be repeated. What it still sees there: that SlyFi is\n\
+         spoken, frame sizes by class, times, and the radio itself (docs/limits.md).\n",
         share(open),
         open.heard.addresses,
         share(sly),
