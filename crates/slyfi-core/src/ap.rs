@@ -83,6 +83,8 @@ pub struct ApLink<R> {
     visitors_at: Instant,
     /// Invites that have made their pairing.
     spent: BTreeSet<[u8; 8]>,
+    /// Pairings that are void, and stay so whatever a sibling still says of them.
+    revoked: BTreeSet<[u8; 8]>,
     beacon_at: Option<Instant>,
     announce_at: Option<Instant>,
     /// A buffer for packets that had to wait for their turn.
@@ -98,6 +100,8 @@ pub enum PairingRefused {
         /// Its number.
         index: u32,
     },
+    /// It was voided.
+    Revoked,
 }
 
 /// How many pairings' turns one call handles before it yields: about a quarter of a millisecond.
@@ -131,6 +135,7 @@ impl<R: SecureRandom> ApLink<R> {
             visitors: BTreeMap::new(),
             visitors_at: now.mono,
             spent: BTreeSet::new(),
+            revoked: BTreeSet::new(),
             scratch: Vec::new(),
             config,
             sizes,
@@ -147,6 +152,9 @@ impl<R: SecureRandom> ApLink<R> {
     /// [`PairingRefused`].
     pub fn add_pairing(&mut self, now: Now, pairing: Pairing) -> Result<u32, PairingRefused> {
         self.advance_clock(now);
+        if self.revoked.contains(pairing.id()) {
+            return Err(PairingRefused::Revoked);
+        }
         self.directory
             .insert(pairing, now.wall, &mut self.table)
             .map_err(|duplicate| PairingRefused::Known { index: duplicate.index })
@@ -159,7 +167,7 @@ impl<R: SecureRandom> ApLink<R> {
         self.advance_clock(now);
         let id = *self.directory.get(pairing)?.id();
         self.tell_siblings(&slyfi_wire::message::BackhaulMessage::Revoked { pairing: id });
-        self.forget_pairing(pairing);
+        self.revoke(id);
         Some(id)
     }
 
@@ -183,12 +191,7 @@ impl<R: SecureRandom> ApLink<R> {
                 return Pairing::decode(bytes).is_ok_and(|p| self.add_pairing(now, p).is_ok());
             }
             RecordKind::PairingRevoked => match bytes.try_into() {
-                Ok(id) => {
-                    let id: [u8; 8] = id;
-                    if let Some(pairing) = self.directory.by_id(&id) {
-                        self.forget_pairing(pairing);
-                    }
-                }
+                Ok(id) => self.revoke(id),
                 Err(_) => return false,
             },
         }
@@ -253,18 +256,27 @@ impl<R: SecureRandom> ApLink<R> {
         }
     }
 
-    fn forget_pairing(&mut self, pairing: u32) {
+    /// Forgets a pairing for good, with all that stands on it: also sessions that came from another
+    /// access point or are expected from there, which have probing keys in its place.
+    fn revoke(&mut self, id: [u8; 8]) {
+        self.revoked.insert(id);
+        let index = self.directory.by_id(&id);
+        let stands_on_it = |m: &members::Member| m.pairing_id == id || Some(m.pairing) == index;
         let slots: Vec<u32> =
-            self.members.iter().filter(|(_, m)| m.pairing == pairing).map(|(s, _)| s).collect();
+            self.members.iter().filter(|(_, m)| stands_on_it(m)).map(|(s, _)| s).collect();
         for slot in slots {
             self.drop_member(slot, Unlinked::Dismissed);
         }
-        if let Some(p) = self.directory.get(pairing) {
-            let id = *p.id();
-            self.replay.forget_pairing(&id);
+        let visits: Vec<u32> =
+            self.visitors.iter().filter(|(_, v)| v.pairing == id).map(|(i, _)| *i).collect();
+        for index in visits {
+            self.end_visit(index);
         }
-        self.visitors.remove(&pairing);
-        self.directory.remove(pairing, &mut self.table);
+        self.replay.forget_pairing(&id);
+        if let Some(index) = self.directory.by_id(&id) {
+            self.visitors.remove(&index);
+            self.directory.remove(index, &mut self.table);
+        }
     }
 
     fn receive(&mut self, meta: RxMeta, frame: &mut [u8]) -> Result<(), DropReason> {

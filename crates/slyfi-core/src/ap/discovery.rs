@@ -114,7 +114,8 @@ impl<R: SecureRandom> ApLink<R> {
                 Some(AuthStatus::InviteSpent)
             }
             Kind::Invite { expires } if self.now.wall >= expires => Some(AuthStatus::InviteSpent),
-            _ if self.visitors.contains_key(&index) => return Err(DropReason::Unexpected),
+            // Probing keys serve a move and nothing else, also once the visitor has come.
+            _ if self.is_visitors(index) => return Err(DropReason::Unexpected),
             _ => None,
         };
         if let Some(status) = refusal {
@@ -260,16 +261,34 @@ impl<R: SecureRandom> ApLink<R> {
         Err(DropReason::TrystOutsideWindow)
     }
 
+    /// Whether these are the probing keys of a session that comes or came from elsewhere.
+    fn is_visitors(&self, index: u32) -> bool {
+        let came = |m: &Member| {
+            m.pairing == index && self.directory.get(index).is_some_and(|p| *p.id() != m.pairing_id)
+        };
+        self.visitors.contains_key(&index) || self.members.iter().any(|(_, m)| came(m))
+    }
+
     /// Makes ready for a session that comes from another access point.
     fn expect_visitor(&mut self, index: u32, request: RequestId) -> Result<(), DropReason> {
-        let visitor = self.visitors.get(&index).ok_or(DropReason::Unexpected)?;
+        let visitor = self.visitors.get_mut(&index).ok_or(DropReason::Unexpected)?;
+        if visitor.requests.contains(&request) {
+            // The answer was lost: the session that the request made serves, as long as it waits.
+            let waits = |m: &Member| m.pairing == index && m.request == Some(request);
+            let waits = self.members.iter().any(|(_, m)| !m.is_linked() && waits(m));
+            return if waits { Ok(()) } else { Err(DropReason::Replayed) };
+        }
         if self.members.len() >= self.config.max_sessions as usize {
             return Err(DropReason::NoRoom);
         }
         let secrets = handover::secrets(visitor.suite, &visitor.secret, self.id, request);
         let pairing_id = visitor.pairing;
+        visitor.requests.insert(request);
         self.drop_waiting(index);
-        self.begin_session(index, pairing_id, &secrets);
+        let slot = self.begin_session(index, pairing_id, &secrets);
+        if let Some(member) = self.members.get_mut(slot) {
+            member.request = Some(request);
+        }
         Ok(())
     }
 }

@@ -25,6 +25,7 @@ use crate::kdf;
 use crate::keys::Key256;
 use crate::pairing::{Kind, NetworkName, Pairing, Terms};
 use crate::suite::Suite;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use slyfi_base::event::Unlinked;
 use slyfi_base::link::RecordKind;
@@ -38,6 +39,9 @@ pub(super) struct Visitor {
     pub(super) secret: Key256,
     pub(super) suite: Suite,
     pub(super) until: Instant,
+    /// The requests that have made session keys. A probe that goes again names the same request, and
+    /// the same keys with numbers from one would repeat addresses and nonces.
+    pub(super) requests: BTreeSet<RequestId>,
 }
 
 /// How long a visitor is expected.
@@ -87,6 +91,10 @@ pub(crate) fn probing_keys(
         kdf::expand(secret.as_bytes(), label, &[], key.as_mut());
         key
     };
+    // As of a stored pairing: the arithmetic on times must not saturate.
+    if since > i64::MAX as u64 / 1_000_000 {
+        return None;
+    }
     let mut id = [0; 8];
     kdf::expand(secret.as_bytes(), b"slyfi roam id", &[], &mut id);
     // As for any pairing, T0 lies before the clock of a peer that is behind.
@@ -161,15 +169,18 @@ impl<R: SecureRandom> ApLink<R> {
                 }
             }
             BackhaulMessage::Paired { pairing: bytes } => {
+                // It may have been on its way for longer than the word that it is void.
                 if let Ok(pairing) = Pairing::decode(bytes)
+                    && !self.revoked.contains(pairing.id())
                     && self.directory.insert(pairing, wall, &mut self.table).is_ok()
                 {
                     self.out.record(RecordKind::Pairing, None, bytes.to_vec().into());
                 }
             }
             BackhaulMessage::Revoked { pairing: id } => {
-                if let Some(pairing) = self.directory.by_id(&id) {
-                    self.forget_pairing(pairing);
+                let known = self.directory.by_id(&id);
+                self.revoke(id);
+                if known.is_some() {
                     self.out.record(RecordKind::PairingRevoked, None, id.to_vec().into());
                 }
             }
@@ -177,8 +188,12 @@ impl<R: SecureRandom> ApLink<R> {
     }
 
     fn expect(&mut self, session: SessionId, pairing: [u8; 8], secret: Key256, probe: &[u8]) {
+        // A second offer of the same secret must not forget which keys it has made.
+        if self.visitors.values().any(|v| v.secret == secret) {
+            return;
+        }
         self.stop_expecting(session);
-        if self.visitors.len() >= MAX_VISITORS {
+        if self.revoked.contains(&pairing) || self.visitors.len() >= MAX_VISITORS {
             return;
         }
         let Some((suite, probe)) = probe.split_first() else { return };
@@ -187,7 +202,9 @@ impl<R: SecureRandom> ApLink<R> {
         };
         if let Ok(index) = self.directory.insert(keys, self.now.wall, &mut self.table) {
             let until = self.now.mono + EXPECTED;
-            self.visitors.insert(index, Visitor { session, pairing, secret, suite, until });
+            let requests = BTreeSet::new();
+            let visitor = Visitor { session, pairing, secret, suite, until, requests };
+            self.visitors.insert(index, visitor);
         }
     }
 

@@ -5,7 +5,7 @@ use crate::session::Session;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use slyfi_base::{Instant, LinkId, MacAddress};
-use slyfi_wire::message::SessionId;
+use slyfi_wire::message::{RequestId, SessionId};
 
 /// How far a session has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub(super) struct Member {
     pub(super) pairing_id: [u8; 8],
     pub(super) roam: Key256,
     pub(super) export: Key256,
+    /// Of a session that came from elsewhere: the probe that its keys come from.
+    pub(super) request: Option<RequestId>,
     /// The epoch of the newest group key that the member has acknowledged.
     pub(super) group_epoch: u32,
     /// The epoch of the newest group key that was queued for it.
@@ -54,6 +56,7 @@ impl Member {
             id: [0; 8],
             roam: Key256::new([0; 32]),
             export: Key256::new([0; 32]),
+            request: None,
             group_epoch: 0,
             group_sent: 0,
             packets_in: 0,
