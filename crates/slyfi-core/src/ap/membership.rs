@@ -1,7 +1,7 @@
 //! Becoming a member, being one, and ceasing to be one.
 
 use super::ApLink;
-use super::members::Stage;
+use super::members::{Member, Stage};
 use crate::binding::Owner;
 use crate::group::SECRET_LEN;
 use crate::keylog;
@@ -16,9 +16,7 @@ use slyfi_base::link::RecordKind;
 use slyfi_base::{
     ApiMisuse, DropReason, Duration, Event, LinkId, MacAddress, SecureRandom, UnixTime,
 };
-use slyfi_wire::message::{
-    AssocStatus, BackhaulMessage, Control, DataHeader, GroupKey, SessionId,
-};
+use slyfi_wire::message::{AssocStatus, BackhaulMessage, Control, DataHeader, GroupKey, SessionId};
 use zeroize::Zeroizing;
 
 /// How long a dismissed member's last messages may take.
@@ -135,6 +133,14 @@ impl<R: SecureRandom> ApLink<R> {
         let is_invite =
             self.directory.get(index).is_some_and(|p| matches!(p.kind(), Kind::Invite { .. }));
         if is_invite {
+            // As a member, its holder has one session: one URL must not take every place.
+            let asks =
+                |s: u32, m: &Member| s != slot && m.pairing == index && m.stage == Stage::EnrolOnly;
+            let older: Vec<u32> =
+                self.members.iter().filter(|(s, m)| asks(*s, m)).map(|(s, _)| s).collect();
+            for old in older {
+                self.drop_member(old, Unlinked::Replaced);
+            }
             if let Some(member) = self.members.get_mut(slot) {
                 member.stage = Stage::EnrolOnly;
                 member.since = now;
@@ -271,6 +277,13 @@ impl<R: SecureRandom> ApLink<R> {
         let (index, export) = (member.pairing, member.export.clone());
         let invite = self.directory.get(index).ok_or(DropReason::Foreign)?;
         let invite_id = *invite.id();
+        if matches!(invite.kind(), Kind::Invite { expires } if expires <= self.now.wall) {
+            return Err(DropReason::Unexpected);
+        }
+        // What follows happens once, so the answer must find room.
+        if self.pool.free() == 0 {
+            return Err(DropReason::NoRoom);
+        }
         if !self.spent.insert(invite_id) {
             return Err(DropReason::Replayed);
         }
@@ -295,8 +308,9 @@ impl<R: SecureRandom> ApLink<R> {
             Kind::Invite { expires } => Some(expires + Duration::from_secs(DAY_S)),
             Kind::Member => None,
         };
-        self.out.record(RecordKind::InviteSpent, until, invite_id.to_vec().into());
+        // The pairing first: should the host crash between the two, the invite is good once more.
         self.out.record(RecordKind::Pairing, None, bytes.clone());
+        self.out.record(RecordKind::InviteSpent, until, invite_id.to_vec().into());
         let new = self
             .directory
             .insert(pairing, self.now.wall, &mut self.table)
