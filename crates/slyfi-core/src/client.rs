@@ -50,7 +50,12 @@ use slyfi_wire::carrier;
 pub struct ClientLink<R> {
     config: ClientConfig,
     sizes: Sizes,
+    /// The address that the host has now.
     host_mac: MacAddress,
+    /// The address that it came with: what networks are asked for that know no other.
+    own_mac: MacAddress,
+    /// The pairing of the last link: its network knows `host_mac` and `bound`, others must not.
+    known_to: Option<[u8; 8]>,
     rng: R,
     now: Now,
     table: AddressTable,
@@ -67,6 +72,10 @@ pub struct ClientLink<R> {
     roaming: Option<Roaming>,
     bound: Vec<IpAddr>,
     pause: Duration,
+    /// When new keys may be asked for again, after an attempt that failed.
+    renew_at: Instant,
+    /// Whether an announcement was followed that has led nowhere yet.
+    has_heeded: bool,
     leaving_until: Option<Instant>,
     scratch: Vec<u8>,
 }
@@ -93,11 +102,15 @@ impl<R: SecureRandom> ClientLink<R> {
             roaming: None,
             bound: Vec::new(),
             pause: config.pause,
+            renew_at: now.mono,
+            has_heeded: false,
             leaving_until: None,
             scratch: Vec::new(),
             config,
             sizes,
             host_mac,
+            own_mac: host_mac,
+            known_to: None,
             rng,
             now,
         }
@@ -218,7 +231,7 @@ impl<R: SecureRandom> ClientLink<R> {
             self.is_linked().then_some(self.group_heard + linked::GROUP_PATIENCE),
             self.group.timeout_at(),
             self.leaving_until,
-            self.wants_renewal().then_some(now.mono),
+            self.wants_renewal().then_some(now.mono.max(self.renew_at)),
             self.link.as_ref().filter(|l| l.is_exhausted).map(|_| now.mono),
         ]
         .into_iter()

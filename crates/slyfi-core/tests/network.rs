@@ -285,7 +285,11 @@ fn used_up_keys_are_replaced_before_they_end_and_nothing_is_lost() {
 fn a_clear_announcement_is_followed_at_once_by_an_authentication() {
     let ap =
         ApConfig { announce: Some((name(), Duration::from_millis(100))), ..ApConfig::default() };
-    let client = ClientConfig { retry: Duration::from_secs(30), ..ClientConfig::default() };
+    let client = ClientConfig {
+        retry: Duration::from_secs(30),
+        heed_announcements: true,
+        ..ClientConfig::default()
+    };
     let mut net = network(1, Suite::AEAD, ap, client);
     // The probe is lost, and would not be repeated for half a minute.
     let mut first = true;

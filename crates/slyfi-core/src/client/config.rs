@@ -26,6 +26,10 @@ pub struct ClientConfig {
     pub tries: u8,
     /// How long answers to a probe are collected before the best is taken; zero takes the first.
     pub collect: Duration,
+    /// Whether clear announcements of paired networks are followed (slyfi-2008 §2.4). Nobody vouches
+    /// for them: who knows a network's name can announce it, and sees from the frame that follows
+    /// that a client of this network is here.
+    pub heed_announcements: bool,
     /// The pause after a set-up that failed; it doubles up to sixteen times this.
     pub pause: Duration,
     /// Silence after which the access point is asked for a sign of life.
@@ -54,6 +58,7 @@ impl Default for ClientConfig {
             retry: Duration::from_millis(100),
             tries: 8,
             collect: Duration::ZERO,
+            heed_announcements: false,
             pause: Duration::from_secs(1),
             keep_alive: Duration::from_secs(2),
             dead_after: Duration::from_secs(6),

@@ -222,7 +222,7 @@ impl<R: SecureRandom> ClientLink<R> {
             Control::EnrolResponse { pairing } if is_candidate => self.on_enrolled(pairing),
             Control::Rekey(key) if !is_candidate => self.on_group_key(key),
             Control::Leave if !is_candidate => {
-                self.acknowledge_at_once();
+                self.acknowledge_at_once(slot);
                 self.unlink(Unlinked::Dismissed);
                 Ok(())
             }
@@ -239,7 +239,7 @@ impl<R: SecureRandom> ClientLink<R> {
         since: u64,
         roaming: bool,
     ) -> Result<(), DropReason> {
-        if !GroupReceiver::is_usable(group) {
+        if !GroupReceiver::is_usable(group) || !pseudonym.is_unicast() {
             self.give_up(NoLink::Refused);
             return Err(DropReason::Malformed);
         }
@@ -269,6 +269,13 @@ impl<R: SecureRandom> ClientLink<R> {
         let roam = candidate.roam.clone();
         self.link = Some(candidate);
         self.pause = self.config.pause;
+        self.has_heeded = false;
+        let known_to = self.directory.get(home).map(|p| *p.id());
+        if self.known_to.is_some() && self.known_to != known_to {
+            // What one network has given the host is no business of the next.
+            self.bound.clear();
+        }
+        self.known_to = known_to;
         self.group.clear(&mut self.table);
         self.on_group_key(group)?;
         self.replace_roaming(roaming, roam, home, suite, since);
@@ -357,19 +364,22 @@ impl<R: SecureRandom> ClientLink<R> {
         if !is_due {
             return Err(DropReason::Unexpected);
         }
-        self.acknowledge_at_once();
+        let slot = candidate.slot;
+        self.acknowledge_at_once(slot);
         let Setup::Associating { candidate, .. } = core::mem::replace(&mut self.setup, Setup::Idle)
         else {
             return Err(DropReason::Unexpected);
         };
         let invite = candidate.home;
         self.discard(candidate);
+        // The pairing first: a host that crashes between the two has one too many and not one too few.
+        // One that is here already is not replaced in the store by whoever knows its id.
+        if let Ok(index) = self.directory.insert(pairing, self.now.wall, &mut self.table) {
+            self.out.record(RecordKind::Pairing, None, bytes.to_vec().into());
+            self.out.event(Event::Enrolled { pairing: index });
+        }
         if let Some(spent) = self.directory.remove(invite, &mut self.table) {
             self.out.record(RecordKind::InviteSpent, None, spent.id().to_vec().into());
-        }
-        self.out.record(RecordKind::Pairing, None, bytes.to_vec().into());
-        if let Ok(index) = self.directory.insert(pairing, self.now.wall, &mut self.table) {
-            self.out.event(Event::Enrolled { pairing: index });
         }
         if self.wanted {
             self.start_setup();
@@ -465,6 +475,10 @@ impl<R: SecureRandom> ClientLink<R> {
         if let Setup::Associating { candidate, .. } = ended {
             self.discard(candidate);
         }
+        if let Some(link) = &mut self.link {
+            // A set-up beside it may have made it wait.
+            link.session.pause(false);
+        }
         if self.queue_control(&Control::Leave) {
             self.leaving_until = Some(self.now.mono + LEAVE_PATIENCE);
         } else {
@@ -473,14 +487,15 @@ impl<R: SecureRandom> ClientLink<R> {
     }
 
     /// Seals an acknowledgement as a frame of its own, for a session that is about to go.
-    fn acknowledge_at_once(&mut self) {
+    fn acknowledge_at_once(&mut self, slot: u32) {
         let now = self.now.mono;
         let mut frame = vec![0; carrier::HEADER_LEN + self.sizes.max_body()];
         let candidate = match &mut self.setup {
-            Setup::Associating { candidate, .. } => Some(candidate),
+            Setup::Associating { candidate, .. } if candidate.slot == slot => Some(candidate),
             _ => None,
         };
-        let Some(established) = candidate.or(self.link.as_mut()) else { return };
+        let link = self.link.as_mut().filter(|l| l.slot == slot);
+        let Some(established) = candidate.or(link) else { return };
         let session = &mut established.session;
         session.acknowledge_now(now);
         let Ok(body) = carrier::emit(&mut frame) else { return };
@@ -535,7 +550,7 @@ impl<R: SecureRandom> ClientLink<R> {
             self.unlink(why);
             return;
         }
-        if self.wants_renewal() {
+        if self.wants_renewal() && self.renew_at <= now {
             self.renew();
         }
         if self.group_heard + GROUP_PATIENCE <= now {

@@ -125,12 +125,8 @@ impl<R: SecureRandom> ClientLink<R> {
     pub(super) fn start_setup(&mut self) {
         let mut request = [0; 8];
         self.rng.fill(&mut request);
-        let retry = Retry::first(
-            self.now.mono,
-            self.config.retry,
-            self.config.tries,
-            &mut self.rng,
-        );
+        let retry =
+            Retry::first(self.now.mono, self.config.retry, self.config.tries, &mut self.rng);
         self.setup = Setup::Probing { request, retry, best: None, decide_at: None };
         self.phase(Phase::Probing);
         self.send_probes(request);
@@ -153,17 +149,18 @@ impl<R: SecureRandom> ClientLink<R> {
     }
 
     /// Sends one scoped probe to every eight networks (slyfi-2008 §4.1, scoped broadcast).
+    ///
+    /// Beside a link only its own network is looked for: what waits for it must not go to another.
     fn send_probes(&mut self, request: RequestId) {
         let wall = self.now.wall;
         let handed_over = self.roaming.as_ref().map(|r| r.index);
-        let is_roaming = self.link.is_some();
+        let only = self.link.as_ref().map(|l| handed_over.unwrap_or(l.home));
         let mut targets: Vec<(Suite, u32)> = self
             .directory
             .iter()
             .filter(|(index, p)| {
-                let is_handed_over = handed_over == Some(*index);
                 let is_open = !matches!(p.kind(), Kind::Invite { expires } if expires <= wall);
-                is_open && (is_handed_over || !is_roaming || handed_over.is_none())
+                is_open && only.is_none_or(|o| o == *index)
             })
             .map(|(index, p)| (p.suite(), index))
             .collect();
@@ -196,7 +193,8 @@ impl<R: SecureRandom> ClientLink<R> {
         }
         let recipients: Vec<Recipient<'_>> =
             keys.iter().map(|(address, keys)| Recipient { keys, address }).collect();
-        let mut payload = vec![0; message.buffer_len()];
+        // Of suite `2008` it has session keys.
+        let mut payload = zeroize::Zeroizing::new(vec![0; message.buffer_len()]);
         if message.emit(&mut payload).is_err() {
             return;
         }
@@ -293,12 +291,8 @@ impl<R: SecureRandom> ClientLink<R> {
     }
 
     fn authenticate(&mut self, pairing: u32, access_point: AccessPointId) {
-        let retry = Retry::first(
-            self.now.mono,
-            self.config.retry,
-            self.config.tries,
-            &mut self.rng,
-        );
+        let retry =
+            Retry::first(self.now.mono, self.config.retry, self.config.tries, &mut self.rng);
         self.setup =
             Setup::Authenticating { pairing, access_point, request: [0; 8], offer: None, retry };
         self.phase(Phase::Authenticating);
@@ -376,7 +370,9 @@ impl<R: SecureRandom> ClientLink<R> {
             Session::new(sender, receiver, self.session_config(), self.now.mono),
             secrets.roam.clone(),
         );
-        let request = Control::AssocRequest { pseudonym: self.host_mac, mtu: self.mtu() as u16 };
+        let is_known = self.directory.get(home).is_some_and(|p| self.known_to == Some(*p.id()));
+        let pseudonym = if is_known { self.host_mac } else { self.own_mac };
+        let request = Control::AssocRequest { pseudonym, mtu: self.mtu() as u16 };
         let queued = candidate.queue_control(&request, &mut self.pool);
         let now = self.now.mono;
         if let Some(link) = &mut self.link {
@@ -402,7 +398,12 @@ impl<R: SecureRandom> ClientLink<R> {
         }
         if let Some(link) = &mut self.link {
             link.session.pause(false);
+            // An access point without room says so at once; it must not be asked again at once.
+            self.renew_at = self.now.mono + give_or_take(self.config.pause, &mut self.rng);
             return;
+        }
+        if why == NoLink::NoAnswer {
+            self.has_heeded = false;
         }
         if !self.wanted {
             return;
@@ -452,8 +453,12 @@ impl<R: SecureRandom> ClientLink<R> {
     }
 
     /// Takes a clear announcement of a paired network: the authentication follows at once
-    /// (slyfi-2008 §2.4), and tells nobody else that this client cared.
+    /// (slyfi-2008 §2.4), and tells nobody else which network this client cared for, unless they
+    /// forged it. One that led nowhere is followed by a search: forgers cannot keep a client from that.
     pub(super) fn heed_announcement(&mut self, frame: &[u8]) -> bool {
+        if !self.config.heed_announcements || self.has_heeded {
+            return false;
+        }
         if !matches!(self.setup, Setup::Probing { .. } | Setup::Pausing { .. })
             || self.link.is_some()
             || frame.starts_with(&carrier::HEADER[..1])
@@ -467,6 +472,7 @@ impl<R: SecureRandom> ClientLink<R> {
             .find(|(_, p)| p.network().as_bytes() == announcement.ssid)
             .map(|(index, _)| index);
         let Some(index) = index else { return false };
+        self.has_heeded = true;
         self.authenticate(index, announcement.ap_id);
         true
     }
