@@ -106,8 +106,10 @@ impl Setup {
             }
             Setup::Authenticating { retry, .. } => Some(retry.at),
             Setup::Associating { candidate, hold_until, until } => {
-                let at = candidate.session.next_timeout().min(*until);
-                Some(if candidate.is_held { at.min(*hold_until) } else { at })
+                // While it is held it sends nothing, so its own timers mean nothing yet.
+                let at =
+                    if candidate.is_held { *hold_until } else { candidate.session.next_timeout() };
+                Some(at.min(*until))
             }
         }
     }
