@@ -7,6 +7,7 @@ use slyfi_link::ErrorKind;
 use slyfi_link::control::{Answer, Request};
 use slyfi_link::daemon::{Options, Outcome};
 use slyfi_link::store::{Missing, Store};
+use slyfi_wire::carrier::{HEADER, HEADER_LEN};
 use std::time::{Duration, Instant};
 use support::{NAME, PATIENCE, TempDir, accept, invite, places};
 
@@ -165,6 +166,87 @@ fn without_an_access_point_a_script_gets_its_failure_with_the_state_of_the_clock
     for word in ["no access point answered", "clock", "UTC", "synchronis", "5 min"] {
         assert!(e.to_string().contains(word), "{word} is not in: {e}");
     }
+}
+
+#[test]
+fn a_first_try_without_an_answer_is_enough_for_a_script_that_tries_once() {
+    let dir = TempDir::new("once");
+    let mut places = places(&dir, 1);
+    places[1].options = Options { once: true, ..Options::default() };
+    let e = places[1].start().join().unwrap_err();
+    assert_eq!(e.kind, ErrorKind::NoLink);
+    // The pairing, here still the invite, is not lost by that.
+    places[1].options = Options::default();
+    let (ap, client) = (places[0].start(), places[1].start());
+    client.says("linked to", 1);
+    client.stop().unwrap();
+    ap.stop().unwrap();
+}
+
+#[test]
+fn two_days_later_both_sides_have_advanced_their_keys_and_link() {
+    let dir = TempDir::new("days");
+    let mut places = places(&dir, 1);
+    let (ap, client) = (places[0].start(), places[1].start());
+    client.says("linked to", 1);
+    client.stop().unwrap();
+    ap.stop().unwrap();
+    let stored = |place: &support::Place| {
+        let store = Store::open(&place.dir, Missing::Refuse).unwrap();
+        store.pairings().unwrap().remove(0).pairing
+    };
+    let before = stored(&places[0]);
+    for place in &mut places {
+        place.clock_offset_us = 2 * 86_400_000_000;
+    }
+    let (ap, client) = (places[0].start(), places[1].start());
+    client.says("linked to", 2);
+    client.stop().unwrap();
+    ap.stop().unwrap();
+    let (of_ap, of_client) = (stored(&places[0]), stored(&places[1]));
+    assert_eq!(of_ap, of_client);
+    assert_eq!((before.day(), of_ap.day(), before.id()), (0, 2, of_ap.id()));
+    // The keys of day 0 are in no file any more.
+    let old = before.encode();
+    let old = &old[old.len() - 32..];
+    for entry in std::fs::read_dir(&places[0].dir).unwrap() {
+        let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+        assert!(!bytes.windows(32).any(|w| w == old));
+    }
+}
+
+#[test]
+fn a_capture_has_every_frame_behind_a_radiotap_header() {
+    let dir = TempDir::new("pcap");
+    let mut places = places(&dir, 1);
+    let file = dir.path().join("client.pcapng");
+    places[1].options = Options { pcap: Some(file.clone()), ..Options::default() };
+    let (ap, client) = (places[0].start(), places[1].start());
+    client.says("linked to", 1);
+    client.send(ap.mac, b"something to capture");
+    ap.expect(b"something to capture");
+    client.stop().unwrap();
+    ap.stop().unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
+    let (mut at, mut kinds, mut directions) = (0, Vec::new(), [0; 3]);
+    while at < bytes.len() {
+        let (kind, len) = (word(at), word(at + 4) as usize);
+        assert_eq!(word(at + len - 4) as usize, len, "a block ends as it begins");
+        if kind == 6 {
+            let packet = &bytes[at + 28..at + 28 + word(at + 20) as usize];
+            let radiotap = usize::from(u16::from_le_bytes([packet[2], packet[3]]));
+            let frame = &packet[radiotap..];
+            assert_eq!(frame[..HEADER_LEN], HEADER, "the carrier");
+            // The last option before the end is the direction: 1 in, 2 out.
+            directions[word(at + len - 12) as usize] += 1;
+        }
+        kinds.push(kind);
+        at += len;
+    }
+    assert_eq!(kinds[..2], [0x0a0d_0d0a, 1]);
+    assert!(kinds[2..].iter().all(|k| *k == 6));
+    assert!(directions[1] >= 5 && directions[2] >= 5, "{directions:?}");
 }
 
 #[test]

@@ -14,7 +14,6 @@ use slyfi_core::pairing::MAX_SKEW;
 use slyfi_core::sizes::SizePolicy;
 use slyfi_core::suite::Suite;
 use std::net::SocketAddr;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use values::{Auto, BitRate, HostAddress, Optional, Span};
@@ -376,10 +375,12 @@ impl Config {
     }
 }
 
-/// Returns whether this process is root's: the owner of its directory in procfs is its effective
-/// user (proc(5)).
+/// Returns whether this process is root's, by the effective user in its status (proc(5)). The owner
+/// of the directory in procfs would not do: it is root for every program with file capabilities.
 pub fn is_root() -> bool {
-    std::fs::metadata("/proc/self").is_ok_and(|meta| meta.uid() == 0)
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    ids.and_then(|ids| ids.split_whitespace().nth(1)).is_some_and(|effective| effective == "0")
 }
 
 /// Returns where state belongs: `/var/lib/slyfi` for root (file-hierarchy(7)), the XDG state

@@ -70,7 +70,7 @@ pub fn render(c: &Comparison, paint: Paint) -> String {
             row("frames heard", &|m| m.heard.frames.to_string(), plain),
             row("different addresses in them", &|m| m.heard.addresses.to_string(), plain),
             row("frames linked by their address", &|m| m.heard.linkable_frames.to_string(), zero),
-            row("frames of the most busy address", &|m| m.heard.largest_group.to_string(), plain),
+            row("frames of the busiest address", &|m| m.heard.largest_group.to_string(), plain),
             row("bytes that never change", &|m| m.heard.constant_bytes.to_string(), zero),
             row("frames with readable secrets", &|m| cleartext(m.heard.cleartext_frames), zero),
         ],

@@ -19,7 +19,7 @@ use std::path::Path;
 pub const NAME: &[u8] = b"Harbour Street 12";
 
 /// The file that is fetched, in bytes.
-const FILE_LEN: usize = 512 * 1024;
+const FILE_LEN: usize = 2 * 1024 * 1024;
 
 /// Echo requests of each of the two clients that send them.
 pub const PINGS: u16 = 40;
