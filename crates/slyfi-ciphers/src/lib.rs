@@ -9,6 +9,7 @@
 //! | open | [`danger::open`] | nothing | none |
 //! | WEP-40/104 | [`danger::wep`] | 4 + n + 4 | an IV counter |
 //! | TKIP (WPA 1.0) | [`danger::tkip`] | 8 + n + 8 + 4 | a counter, replay counters, countermeasures |
+//! | SBKH | [`danger::sbkh`] | 4 + n + 4 | an RC4 state and a counter per direction |
 //! | CCMP-128/256 (WPA 2.0) | [`ccmp`] | 8 + n + 8 or 16 | a counter, replay counters |
 //! | GCMP-128/256 | [`gcmp`] | 8 + n + 16 | a counter, replay counters |
 //!

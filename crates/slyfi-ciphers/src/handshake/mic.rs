@@ -31,7 +31,7 @@ impl MicAlgorithm {
         }
     }
 
-    /// Writes the code of the parts in a row; the first [`MicAlgorithm::len`] bytes of the result
+    /// Writes the code of the parts in a row; the first [`MicAlgorithm::tag_len`] bytes of the result
     /// count. `None` when the key has not the length that the algorithm needs.
     pub fn compute(self, kck: &[u8], parts: &[&[u8]]) -> Option<[u8; 32]> {
         let mut out = [0; 32];
