@@ -71,7 +71,9 @@ fn open(log: &Path) -> std::io::Result<File> {
 
 /// The command as one would type it.
 fn describe(command: &Command) -> String {
-    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(command.get_program());
+    let words = std::iter::once(name).chain(command.get_args());
     let words: Vec<_> = words.map(|w| w.to_string_lossy()).collect();
     words.join(" ")
 }

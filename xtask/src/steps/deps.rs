@@ -39,6 +39,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const BESIDES: &[(&str, &str, &str)] = &[
     ("slyfi-link", "slyfi-wire", "`--pcap` writes wire's pcapng and radiotap headers"),
     ("slyfi-rivals", "slyfi-wire", "open Wi-Fi is made of 802.11 headers, rivals of the carrier"),
+    ("slyfi-capture", "slyfi-ciphers", "decryption with known keys"),
     ("slyfi", "slyfi-core", "`vectors check` and the demo drive the machines themselves"),
     ("slyfi", "slyfi-sim", "the demo's air"),
     ("slyfi", "slyfi-rivals", "the demo's control, open Wi-Fi"),

@@ -6,7 +6,7 @@ use crate::step::Outcome;
 
 /// Checks the format of every file.
 pub fn fmt(context: &Context<'_>) -> Outcome {
-    check(context, "fmt", &["fmt", "--all", "--", "--check"], &[])
+    check(context, "fmt", &["fmt", "--all", "--", "--check", "--color=never"], &[])
 }
 
 /// Runs clippy on all targets: in the quick tier of what differs from the last commit only.
