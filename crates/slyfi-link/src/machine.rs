@@ -2,7 +2,7 @@
 
 use slyfi_base::link::RecordKind;
 use slyfi_base::{Link, Now};
-use slyfi_core::ap::{ApLink, SessionInfo};
+use slyfi_core::ap::ApLink;
 use slyfi_core::client::ClientLink;
 use slyfi_core::pairing::Pairing;
 use slyfi_linux::OsRandom;
@@ -73,12 +73,32 @@ impl Machine {
         }
     }
 
-    /// Returns an access point's sessions; a client has none.
-    pub fn sessions(&self) -> Vec<SessionInfo> {
-        match self {
-            Machine::AccessPoint(ap) => ap.sessions().collect(),
-            Machine::Client(_) => Vec::new(),
+    /// Returns the id of the pairing with this number.
+    pub fn pairing_id(&self, pairing: u32) -> Option<[u8; 8]> {
+        let pairing = match self {
+            Machine::AccessPoint(ap) => ap.pairing(pairing),
+            Machine::Client(client) => client.pairing(pairing),
+        };
+        pairing.map(|p| *p.id())
+    }
+
+    /// Returns the number of an access point's pairing. It also has pairings that nobody gave it:
+    /// its siblings tell it of theirs.
+    pub fn number_of(&self, id: &[u8; 8]) -> Option<u32> {
+        let Machine::AccessPoint(ap) = self else { return None };
+        // Numbers have gaps where pairings were removed; the count says when all have been seen.
+        let mut left = ap.pairings();
+        let mut numbers = 0..u32::MAX;
+        while left > 0 {
+            let number = numbers.next()?;
+            if let Some(pairing) = ap.pairing(number) {
+                if pairing.id() == id {
+                    return Some(number);
+                }
+                left -= 1;
+            }
         }
+        None
     }
 
     /// Returns the longest Ethernet payload that every frame can carry, in bytes.

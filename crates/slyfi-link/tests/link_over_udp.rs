@@ -9,7 +9,7 @@ use slyfi_link::daemon::{Options, Outcome};
 use slyfi_link::store::{Missing, Store};
 use slyfi_wire::carrier::{HEADER, HEADER_LEN};
 use std::time::{Duration, Instant};
-use support::{NAME, PATIENCE, TempDir, accept, invite, places};
+use support::{NAME, PATIENCE, TempDir, accept, invite, join_by_backhaul, places};
 
 #[test]
 fn two_clients_join_by_invite_and_everyone_reaches_everyone() {
@@ -132,6 +132,52 @@ fn a_running_access_point_invites_shows_dismisses_and_revokes() {
     ap.stop().unwrap();
     let store = Store::open(&places[0].dir, Missing::Refuse).unwrap();
     assert!(store.pairings().unwrap().is_empty());
+}
+
+#[test]
+fn a_pairing_made_at_one_access_point_works_at_its_sibling_and_the_client_moves_there() {
+    let dir = TempDir::new("siblings");
+    let mut places = places(&dir, 2);
+    join_by_backhaul(&dir, &mut places);
+    let (first, second) = (places[0].start(), places[1].start());
+    let client = places[2].start();
+    client.says("linked to", 1);
+    first.says("paired", 1);
+    // The invite was known to the first only; the pairing that it brought, to both.
+    let is_at = |place: &support::Place| match place.ask(&Request::Status) {
+        Ok(Answer::Status(status)) => !status.links.is_empty(),
+        other => panic!("{other:?}"),
+    };
+    let to_first = !is_at(&places[0]);
+    let (from, to) = if to_first { (&second, &first) } else { (&first, &second) };
+    client.send(from.mac, b"to the one");
+    from.expect(b"to the one");
+    assert_eq!(places[2].ask(&Request::Roam), Ok(Answer::Done));
+    client.says("moved to another access point", 1);
+    client.send(to.mac, b"to the other");
+    assert_eq!(to.expect(b"to the other"), client.mac);
+    to.send(client.mac, b"from the other");
+    client.expect(b"from the other");
+    // The sibling has the pairing of its own right, also when the first is gone.
+    first.crash();
+    client.stop().unwrap();
+    let client = places[2].start();
+    client.says("linked to", 2);
+    client.send(second.mac, b"once more");
+    second.expect(b"once more");
+    client.stop().unwrap();
+    // Restarted, the first hears of a revocation at the second, which never saw the invite.
+    let first = places[0].start();
+    let Answer::Peers(peers) = places[1].ask(&Request::Peers).unwrap() else { panic!() };
+    let id = peers.pairings[0].id.clone();
+    assert_eq!(places[1].ask(&Request::Revoke { id }), Ok(Answer::Done));
+    let until = Instant::now() + PATIENCE;
+    while !matches!(places[0].ask(&Request::Peers), Ok(Answer::Peers(p)) if p.pairings.is_empty()) {
+        assert!(Instant::now() < until, "the first never heard of the revocation");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    first.stop().unwrap();
+    second.stop().unwrap();
 }
 
 #[test]

@@ -152,7 +152,6 @@ impl Daemon {
         self.counters.commits += 1;
         for (label, _, pairing) in pairings {
             self.progress.labels.insert(*pairing.id(), label);
-            self.progress.enrolled.push_back(*pairing.id());
         }
         Ok(())
     }

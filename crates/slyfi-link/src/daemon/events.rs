@@ -8,7 +8,7 @@ use crate::store::{Change, PairingKey, show_id};
 use slyfi_base::event::{NoLink, Phase, Unlinked};
 use slyfi_base::{Duration, Event, Instant, LinkId, Now};
 use slyfi_linux::SyncState;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 /// How long a link may take before the log says how far it is.
 const LONG: Duration = Duration::from_secs(2);
@@ -39,8 +39,6 @@ pub(crate) struct Progress {
     pub(crate) pairings: BTreeMap<u32, PairingKey>,
     /// What the user calls them.
     pub(crate) labels: BTreeMap<PairingKey, String>,
-    /// New pairings that are stored, and whose number an event will tell.
-    pub(crate) enrolled: VecDeque<PairingKey>,
     /// The peer's clock minus this one's, in microseconds.
     pub(crate) clock_offset: Option<i64>,
     /// Clients whose clock is off: seconds.
@@ -178,6 +176,7 @@ impl Daemon {
     }
 
     fn on_linked(&mut self, now: Now, link: LinkId, pairing: u32) {
+        self.learn_number(pairing);
         self.progress.links.insert(link, (pairing, now.mono));
         self.progress.clients_off.remove(&pairing);
         self.counters.links_up += 1;
@@ -238,17 +237,21 @@ impl Daemon {
     }
 
     fn on_enrolled(&mut self, pairing: u32) {
-        if let Some(id) = self.progress.enrolled.pop_front() {
-            self.progress.pairings.insert(pairing, id);
-            info!(
-                self.log,
-                "paired: {} (pairing {})",
-                self.log.name(self.progress.label(pairing)),
-                self.log.name(show_id(&id))
-            );
+        self.learn_number(pairing);
+        if let Some(id) = self.progress.pairings.get(&pairing) {
+            let (name, id) = (self.progress.label(pairing).to_owned(), show_id(id));
+            info!(self.log, "paired: {} (pairing {})", self.log.name(name), self.log.name(id));
         }
         if self.setup.options.pair_only {
             self.ends_with = Some(Outcome::Paired);
+        }
+    }
+
+    /// Remembers which pairing the machine means by a number: it makes some itself, at enrolment and
+    /// when a sibling tells of one.
+    fn learn_number(&mut self, pairing: u32) {
+        if let Some(id) = self.machine.pairing_id(pairing) {
+            self.progress.pairings.insert(pairing, id);
         }
     }
 

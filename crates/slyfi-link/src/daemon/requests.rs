@@ -72,10 +72,11 @@ impl Daemon {
             Request::Revoke { id } => {
                 let id = pairing::find(&self.store, &id)?;
                 pairing::revoke(&mut self.store, id)?;
-                let numbers = self.progress.pairings.iter().filter(|(_, of)| **of == id);
-                for index in numbers.map(|(index, _)| *index).collect::<Vec<_>>() {
-                    self.machine.remove_pairing(now, index);
-                    self.progress.pairings.remove(&index);
+                let known = self.progress.pairings.iter().find(|(_, of)| **of == id);
+                let number = known.map(|(number, _)| *number);
+                if let Some(number) = number.or_else(|| self.machine.number_of(&id)) {
+                    self.machine.remove_pairing(now, number);
+                    self.progress.pairings.remove(&number);
                 }
                 self.drain(now)?;
                 info!(self.log, "revoked pairing {}", self.log.name(show_id(&id)));

@@ -93,6 +93,7 @@ pub struct Place {
     pub log: Recorder,
     pub clock_offset_us: i64,
     pub options: Options,
+    pub config: Config,
 }
 
 /// A running daemon and the host at its other end.
@@ -122,6 +123,7 @@ impl Place {
         let (send, receive) = std::sync::mpsc::channel();
         let (dir, air, role, mac) = (self.dir.clone(), self.air.clone(), self.role, self.mac);
         let options = Options { clock_offset_us: self.clock_offset_us, ..self.options.clone() };
+        let config = self.config.clone();
         let log = Logger::new(Level::Trace, Reveal::None, Box::new(self.log.clone()));
         let thread = std::thread::spawn(move || {
             let store = Store::open(&dir, Missing::Create)?;
@@ -130,7 +132,6 @@ impl Place {
             let now = clock.now();
             slyfi_base::Radio::initialize(&mut radio, now.mono, &RadioConfig::default()).unwrap();
             let air = slyfi_base::Radio::capabilities(&radio);
-            let config = config();
             let machine = daemon::make_machine(role, &config, &options, air, mac, now)?;
             let mtu = machine.mtu().min(1500) as u16;
             let setup = Setup { config, options, air: "test".to_owned(), mtu };
@@ -242,6 +243,7 @@ pub fn places(dir: &TempDir, clients: usize) -> Vec<Place> {
             log: Recorder::default(),
             clock_offset_us: 0,
             options: Options::default(),
+            config: config(),
         }
     };
     let places: Vec<Place> = (0..=clients).map(place).collect();
@@ -250,6 +252,26 @@ pub fn places(dir: &TempDir, clients: usize) -> Vec<Place> {
         accept(client, &url);
     }
     places
+}
+
+/// Makes the second place an access point, with the first one as its sibling.
+pub fn join_by_backhaul(dir: &TempDir, places: &mut [Place]) {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let key = dir.path().join("backhaul.key");
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(&key).unwrap();
+    file.write_all("5e".repeat(32).as_bytes()).unwrap();
+    let sockets = [0, 1].map(|_| UdpSocket::bind("127.0.0.1:0").unwrap());
+    let at = sockets.map(|s| s.local_addr().unwrap());
+    std::fs::remove_dir_all(&places[1].dir).unwrap();
+    places[1].role = Role::AccessPoint;
+    for i in [0, 1] {
+        let points = &mut places[i].config.access_point;
+        points.backhaul = Some(at[i]);
+        points.siblings = vec![at[1 - i]];
+        points.backhaul_key = Some(key.clone());
+    }
 }
 
 /// Makes an invite at an access point that does not run.
