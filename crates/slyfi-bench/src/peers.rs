@@ -16,13 +16,14 @@ pub const WITHOUT: &str = "built without the feature `peers`";
 pub type LinkKeys<'a> = (&'a [u8; 16], &'a [u8; 16], &'a [u8; 16]);
 
 /// ipsec-mb sealing one frame of each link: 16 bytes that are only authenticated, then whole blocks.
-/// Returns the tags.
+/// Returns the tags. `checked` says whether the library validates the jobs.
 pub fn ipsec_mb<const N: usize>(
     links: [LinkKeys<'_>; N],
+    checked: bool,
 ) -> Option<impl FnMut(&mut [Vec<u8>; N]) -> [[u8; 16]; N] + use<N>> {
     #[cfg(has_ipsec_mb)]
     {
-        let mut manager = ipsec_mb::IpsecMb::new()?;
+        let mut manager = ipsec_mb::IpsecMb::new(checked)?;
         for (i, (enc, mac, iv)) in links.into_iter().enumerate() {
             manager.link(i, enc, mac, iv);
         }
@@ -30,7 +31,7 @@ pub fn ipsec_mb<const N: usize>(
     }
     #[cfg(not(has_ipsec_mb))]
     {
-        let _ = links;
+        let _ = (links, checked);
         None::<fn(&mut [Vec<u8>; N]) -> [[u8; 16]; N]>
     }
 }

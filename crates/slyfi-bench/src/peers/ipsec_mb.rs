@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 /// A manager with a key pair for each of at most 64 links.
 pub struct IpsecMb {
     state: NonNull<c_void>,
+    /// Whether the library validates each job as it is submitted.
+    checked: bool,
 }
 
 unsafe extern "C" {
@@ -15,6 +17,7 @@ unsafe extern "C" {
     fn slyfi_imb_link(state: *mut c_void, i: u32, enc: *const u8, mac: *const u8, iv: *const u8);
     fn slyfi_imb_seal(
         state: *mut c_void,
+        checked: bool,
         count: u32,
         frames: *const *mut u8,
         len: u64,
@@ -24,9 +27,9 @@ unsafe extern "C" {
 
 impl IpsecMb {
     /// A manager for this processor's best instructions; `None` if it cannot be made.
-    pub fn new() -> Option<Self> {
+    pub fn new(checked: bool) -> Option<Self> {
         // SAFETY: no arguments; null means failure.
-        NonNull::new(unsafe { slyfi_imb_new() }).map(|state| Self { state })
+        NonNull::new(unsafe { slyfi_imb_new() }).map(|state| Self { state, checked })
     }
 
     /// Sets the keys and the initialisation vector of link `i`.
@@ -48,7 +51,7 @@ impl IpsecMb {
         // flushes every job before it returns.
         let done = unsafe {
             let (frames, tags) = (frames.as_ptr(), tags.as_mut_ptr());
-            slyfi_imb_seal(self.state.as_ptr(), N as u32, frames, len as u64, tags)
+            slyfi_imb_seal(self.state.as_ptr(), self.checked, N as u32, frames, len as u64, tags)
         };
         assert_eq!(done as usize, N, "ipsec-mb completes every job");
         tags

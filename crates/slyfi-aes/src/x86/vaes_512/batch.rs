@@ -1,5 +1,5 @@
 use core::arch::x86_64::*;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, offset_of};
 
 use zeroize::Zeroize;
 
@@ -77,6 +77,16 @@ impl Table {
         Self { enc, mac, mac_ends: _mm512_xor_si512(mac[10], mac[0]) }
     }
 
+    /// How far behind the first table the encryption keys of this group and round are, in bytes.
+    const fn enc_at(group: usize, round: usize) -> usize {
+        group * size_of::<Self>() + offset_of!(Self, enc) + round * size_of::<__m512i>()
+    }
+
+    /// The same for the MAC keys.
+    const fn mac_at(group: usize, round: usize) -> usize {
+        group * size_of::<Self>() + offset_of!(Self, mac) + round * size_of::<__m512i>()
+    }
+
     /// Leaves no key on the stack.
     fn wipe(&mut self) {
         self.enc.zeroize();
@@ -104,7 +114,8 @@ fn side_by_side(keys: [&KeyWords<11>; 4]) -> [__m512i; 11] {
 
 /// Takes every lane on by one block; gives the ciphertext.
 ///
-/// A macro, because the compiler calls a function of this size instead of inlining it.
+/// A macro, because the compiler calls a function of this size instead of inlining it, and because
+/// where a round key is has to be a constant.
 macro_rules! advance {
     ($chains:ident, $blocks:expr) => {{
         let tables = $chains.tables;
@@ -115,7 +126,6 @@ macro_rules! advance {
                 x[w] = _mm512_ternarylogic_epi64::<0x96>(before, x[w], tables[w].enc[0]);
             }
         }
-        // Written out as well: an indexed address would make two operations of each round.
         advance!(@round x, y, tables, 1);
         advance!(@round x, y, tables, 2);
         advance!(@round x, y, tables, 3);
@@ -137,13 +147,46 @@ macro_rules! advance {
         x
     }};
     (@round $x:ident, $y:ident, $tables:ident, $round:literal) => {
-        for w in 0..W {
-            $y[w] = pin(_mm512_aesenc_epi128($y[w], $tables[w].mac[$round]));
-            if SEALS {
-                $x[w] = pin(_mm512_aesenc_epi128($x[w], $tables[w].enc[$round]));
+        advance!(@group $x, $y, $tables, $round, 0);
+        advance!(@group $x, $y, $tables, $round, 1);
+        advance!(@group $x, $y, $tables, $round, 2);
+        advance!(@group $x, $y, $tables, $round, 3);
+    };
+    (@group $x:ident, $y:ident, $tables:ident, $round:literal, $w:literal) => {
+        if $w < W {
+            // SAFETY: there are W tables, and 11 keys in each half of one.
+            unsafe {
+                $y[$w] = round::<{ Table::mac_at($w, $round) }>($y[$w], $tables.as_ptr());
+                if SEALS {
+                    $x[$w] = round::<{ Table::enc_at($w, $round) }>($x[$w], $tables.as_ptr());
+                }
             }
         }
     };
+}
+
+/// One round of AES, with the keys that are `AT` bytes after the first table.
+///
+/// Not the intrinsic: the compiler would take the loads of the keys out of the loop and, as there
+/// are more of them than registers, put copies on the stack, which cost time and which nobody
+/// wipes. It would also run the chains one after another to save registers.
+///
+/// # Safety
+/// `AT` must be the place of a register's worth of keys in the tables.
+#[inline]
+#[target_feature(enable = "avx512f,vaes")]
+unsafe fn round<const AT: usize>(mut state: __m512i, tables: *const Table) -> __m512i {
+    // SAFETY: the caller's contract: 64 readable bytes. Without `pure`, so the order stays.
+    unsafe {
+        core::arch::asm!(
+            "vaesenc {state}, {state}, zmmword ptr [{tables} + {at}]",
+            state = inout(zmm_reg) state,
+            tables = in(reg) tables,
+            at = const AT,
+            options(readonly, nostack, preserves_flags),
+        );
+    }
+    state
 }
 
 /// Takes the first `4 * W` lanes on by `count` blocks and computes their tags.
@@ -194,7 +237,10 @@ unsafe fn step<const W: usize, const SEALS: bool>(
         if SEALS {
             for w in 0..W {
                 // SAFETY: the caller's contract: writable as well.
-                unsafe { at[w].store_two(i, blocks.map(|row| row[w])) };
+                unsafe {
+                    at[w].store_one(i, blocks[0][w]);
+                    at[w].store_one(i + 1, blocks[1][w]);
+                }
             }
         }
     }
@@ -247,18 +293,6 @@ impl<const W: usize> Chains<'_, W> {
     }
 }
 
-/// Keeps the compiler from moving an instruction past its neighbours: it would run the chains one
-/// after another to save registers, and copy the round keys instead of reading them in place.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn pin(mut value: __m512i) -> __m512i {
-    // SAFETY: only a comment, no instruction.
-    unsafe {
-        core::arch::asm!("/* {0} */", inout(zmm_reg) value, options(nostack, preserves_flags));
-    }
-    value
-}
-
 /// Where the four lanes of a register are.
 #[derive(Clone, Copy)]
 struct Quad([*mut Block; 4]);
@@ -278,30 +312,6 @@ impl Quad {
         [_mm512_shuffle_i64x2::<0x88>(ab, cd), _mm512_shuffle_i64x2::<0xdd>(ab, cd)]
     }
 
-    /// Stores blocks `i` and `i + 1` of the lanes.
-    ///
-    /// # Safety
-    /// The blocks must be writable.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn store_two(self, i: usize, [first, second]: [__m512i; 2]) {
-        // Lanes 0 and 1, lanes 2 and 3, one block of each; then both blocks of each lane.
-        let index_low = _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11);
-        let index_high = _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15);
-        let ab = _mm512_permutex2var_epi64(first, index_low, second);
-        let cd = _mm512_permutex2var_epi64(first, index_high, second);
-        let rows = [
-            _mm512_castsi512_si256(ab),
-            _mm512_extracti64x4_epi64::<1>(ab),
-            _mm512_castsi512_si256(cd),
-            _mm512_extracti64x4_epi64::<1>(cd),
-        ];
-        for (at, row) in self.0.into_iter().zip(rows) {
-            // SAFETY: the caller's contract.
-            unsafe { _mm256_storeu_si256(at.add(i).cast(), row) };
-        }
-    }
-
     /// Block `i` of the lanes.
     ///
     /// # Safety
@@ -317,6 +327,9 @@ impl Quad {
     }
 
     /// Stores block `i` of the lanes.
+    ///
+    /// One by one: a quarter of a register goes to memory without a shuffle, so that two blocks of
+    /// a lane in one store would only cost more.
     ///
     /// # Safety
     /// The blocks must be writable.
