@@ -13,8 +13,8 @@ const SLICE: Duration = Duration::from_micros(100);
 pub struct Measurement {
     /// Who.
     pub name: String,
-    /// Nanoseconds for one operation.
-    pub ns: f64,
+    /// Nanoseconds for one operation; in rows of another unit, that.
+    pub value: f64,
 }
 
 /// A way to do the operation that is measured.
@@ -87,7 +87,7 @@ impl<'a> Contest<'a> {
         }
         let mut all = self.contestants.into_iter().map(|contestant| Measurement {
             name: contestant.name,
-            ns: contestant.best.as_secs_f64() * 1e9
+            value: contestant.best.as_secs_f64() * 1e9
                 / f64::from(contestant.repeat)
                 / f64::from(per_call),
         });
@@ -99,6 +99,6 @@ impl<'a> Contest<'a> {
 impl Outcome {
     /// The fastest peer.
     pub fn best_peer(&self) -> Option<&Measurement> {
-        self.peers.iter().min_by(|a, b| a.ns.total_cmp(&b.ns))
+        self.peers.iter().min_by(|a, b| a.value.total_cmp(&b.value))
     }
 }

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 mod harness;
 mod machine;
+mod memory;
 mod peers;
 mod report;
 mod suites;

@@ -27,6 +27,8 @@ pub struct Report {
 pub struct Row {
     /// What was measured.
     pub what: String,
+    /// The unit of the values.
+    pub unit: &'static str,
     /// What it is held to.
     pub bar: Bar,
     /// Best peer's time by ours: above 1 we are faster. `None` if no peer was measured.
@@ -48,6 +50,8 @@ pub enum Bar {
     Times(f64),
     /// At most so many nanoseconds.
     Nanoseconds(f64),
+    /// At most so many bytes.
+    Bytes(f64),
     /// Nothing: for orientation.
     None,
 }
@@ -68,18 +72,25 @@ pub enum Verdict {
 impl Row {
     /// Judges an outcome.
     pub fn new(what: &str, bar: Bar, outcome: Outcome) -> Self {
-        let ratio = outcome.best_peer().map(|peer| peer.ns / outcome.ours.ns);
+        let ratio = outcome.best_peer().map(|peer| peer.value / outcome.ours.value);
         let verdict = match (bar, ratio) {
             (Bar::None, _) => Verdict::NoBar,
             // A ratio to the best peer means nothing if the best one may be missing.
             (Bar::Times(_), _) if !outcome.missing.is_empty() => Verdict::NotMeasured,
             (Bar::Times(_), None) => Verdict::NotMeasured,
             (Bar::Times(least), Some(ratio)) if ratio >= least => Verdict::Reached,
-            (Bar::Nanoseconds(most), _) if outcome.ours.ns <= most => Verdict::Reached,
-            (Bar::Times(_) | Bar::Nanoseconds(_), _) => Verdict::Short,
+            (Bar::Nanoseconds(most) | Bar::Bytes(most), _) if outcome.ours.value <= most => {
+                Verdict::Reached
+            }
+            (Bar::Times(_) | Bar::Nanoseconds(_) | Bar::Bytes(_), _) => Verdict::Short,
         };
         let Outcome { ours, peers, missing } = outcome;
-        Self { what: what.to_owned(), bar, ratio, verdict, ours, peers, missing }
+        Self { what: what.to_owned(), unit: "ns", bar, ratio, verdict, ours, peers, missing }
+    }
+
+    /// Judges an outcome that is in bytes.
+    pub fn bytes(what: &str, bar: Bar, outcome: Outcome) -> Self {
+        Self { unit: "B", ..Self::new(what, bar, outcome) }
     }
 }
 
@@ -98,17 +109,18 @@ impl fmt::Display for Report {
         writeln!(f, "{} | {}", self.machine.cpu, self.machine.backend)?;
         writeln!(
             f,
-            "{:<44} {:>10}  {:<32} {:>6}  {:<9} verdict",
+            "{:<52} {:>12}  {:<32} {:>6}  {:<12} verdict",
             "what", "ours", "best peer", "ratio", "bar"
         )?;
         for row in &self.rows {
-            let best = row.peers.iter().min_by(|a, b| a.ns.total_cmp(&b.ns));
-            let best =
-                best.map_or_else(|| "-".to_owned(), |peer| format!("{} {:.1}", peer.name, peer.ns));
+            let best = row.peers.iter().min_by(|a, b| a.value.total_cmp(&b.value));
+            let best = best
+                .map_or_else(|| "-".to_owned(), |peer| format!("{} {:.1}", peer.name, peer.value));
             let ratio = row.ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.2}"));
             let bar = match row.bar {
                 Bar::Times(least) => format!(">= {least:.2}x"),
                 Bar::Nanoseconds(most) => format!("<= {most} ns"),
+                Bar::Bytes(most) => format!("<= {most} B"),
                 Bar::None => "-".to_owned(),
             };
             let verdict = match row.verdict {
@@ -119,8 +131,8 @@ impl fmt::Display for Report {
             };
             writeln!(
                 f,
-                "{:<44} {:>7.1} ns  {best:<32} {ratio:>6}  {bar:<9} {verdict}",
-                row.what, row.ours.ns
+                "{:<52} {:>9.1} {:<2}  {best:<32} {ratio:>6}  {bar:<12} {verdict}",
+                row.what, row.ours.value, row.unit
             )?;
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! The suites, one module each.
 
 mod aes;
+mod link;
 
 use crate::report::Row;
 
@@ -13,4 +14,5 @@ pub struct Suite {
 }
 
 /// Every suite.
-pub const ALL: &[Suite] = &[Suite { name: "aes", run: aes::run }];
+pub const ALL: &[Suite] =
+    &[Suite { name: "aes", run: aes::run }, Suite { name: "link", run: link::run }];
