@@ -112,7 +112,9 @@ impl Sizes {
             return false;
         }
         match (suite, self.policy) {
-            (Suite::S2008, _) => body_len >= ADDRESS_LEN + 16 + TAG_LEN && body_len % 16 == 0,
+            (Suite::S2008, _) => {
+                body_len >= ADDRESS_LEN + 16 + TAG_LEN && body_len.is_multiple_of(16)
+            }
             (_, SizePolicy::None) => body_len >= ADDRESS_LEN + LENGTH_LEN + TAG_LEN,
             (_, SizePolicy::Buckets) => body_len == self.max_body() || BUCKETS.contains(&body_len),
             (_, SizePolicy::Constant) => body_len == self.max_body(),

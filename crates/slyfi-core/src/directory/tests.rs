@@ -353,7 +353,7 @@ proptest! {
                     calls += 1;
                     prop_assert!(calls < 1000, "each call gets further");
                 }
-                if what > 1 && seconds < -2 || what > 1 && seconds > 0 {
+                if what > 1 && !(-2..=0).contains(&seconds) {
                     node.check_allowing_jitter(wall);
                 }
             }

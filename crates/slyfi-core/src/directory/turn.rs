@@ -149,12 +149,12 @@ impl Directory {
                 table.touch(blocks[..count].as_flattened().iter());
             }
             let mut cost = 0;
-            for i in 0..count {
+            for (i, blocks) in blocks.iter().enumerate().take(count) {
                 let bucket = &self.buckets[number as usize];
                 let member = bucket.members[start + i];
                 let (gone, new) = edges(bucket, &member, skew);
                 if fast && member.valid.0 <= gone && new < member.valid.1 {
-                    exchange(table, member.index, &blocks[i], gone, new);
+                    exchange(table, member.index, blocks, gone, new);
                     cost += 1;
                     self.buckets[number as usize].cursor += 1;
                 } else {

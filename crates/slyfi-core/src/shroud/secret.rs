@@ -81,6 +81,10 @@ impl fmt::Debug for DirectionSecret {
 }
 
 /// The expanded keys of one direction.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one for each direction of a link: a box would cost every frame a cache miss"
+)]
 pub(super) enum DirectionKeys {
     S2008(CbcCmacKey),
     Aead { addr: EncryptKey, gcm: GcmKey },

@@ -164,7 +164,7 @@ impl Slots {
 
     /// The slot an item belongs in: the hash's share of the array.
     fn home(&self, hash: u64) -> usize {
-        (u128::from(hash) * self.size() as u128 >> 64) as usize
+        ((u128::from(hash) * self.size() as u128) >> 64) as usize
     }
 
     /// Steps from one slot to another, going round.
