@@ -16,11 +16,17 @@ use slyfi_base::link::RecordKind;
 use slyfi_base::{DropReason, Duration, Event, Instant, RxMeta, SecureRandom};
 use slyfi_wire::carrier;
 use slyfi_wire::message::{AuthStatus, RequestId, TrystMessage};
+use zeroize::Zeroizing;
 
 /// A reply that waits for its random moment (slyfi-2008 §4.1, side-channel attacks).
+///
+/// It is sealed when it leaves: its interval may end while it waits, and with it its address.
 pub(super) struct Reply {
     pub(super) due: Instant,
-    frame: Vec<u8>,
+    index: u32,
+    pairing: [u8; 8],
+    class: Class,
+    payload: Zeroizing<Vec<u8>>,
 }
 
 /// The most replies that wait; more than that many keyed clients at once is not a network.
@@ -188,7 +194,7 @@ impl<R: SecureRandom> ApLink<R> {
         self.reply(index, Class::Authentication, &message)
     }
 
-    /// Seals a reply, to leave at a random moment soon.
+    /// Makes a reply that leaves at a random moment soon.
     fn reply(
         &mut self,
         index: u32,
@@ -198,23 +204,12 @@ impl<R: SecureRandom> ApLink<R> {
         if self.replies.len() >= MAX_REPLIES {
             return Err(DropReason::NoRoom);
         }
-        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
-        let (address, keys) = self
-            .directory
-            .sending(index, class, self.now.wall)
-            .map_err(|_| DropReason::Unexpected)?;
-        let mut payload = vec![0; message.buffer_len()];
+        let pairing = *self.directory.get(index).ok_or(DropReason::Foreign)?.id();
+        let mut payload = Zeroizing::new(vec![0; message.buffer_len()]);
         message.emit(&mut payload).map_err(|_| DropReason::NoRoom)?;
-        let mut frame = vec![0; carrier::HEADER_LEN + self.sizes.max_body()];
-        let body = carrier::emit(&mut frame).map_err(|_| DropReason::NoRoom)?;
-        let to = [Recipient { keys: &keys, address: &address }];
-        let suite = pairing.suite();
-        let len = tryst::seal(suite, self.sizes, &to, &payload, &mut self.rng, body)
-            .map_err(|_| DropReason::NoRoom)?;
-        frame.truncate(carrier::HEADER_LEN + len);
         let jitter = self.rng.below(self.config.reply_jitter.as_micros().saturating_add(1));
         let due = self.now.mono + Duration::from_micros(jitter);
-        self.replies.push(Reply { due, frame });
+        self.replies.push(Reply { due, index, pairing, class, payload });
         self.release_replies();
         Ok(())
     }
@@ -226,11 +221,27 @@ impl<R: SecureRandom> ApLink<R> {
         while let Some(reply) = self.replies.get(at) {
             if reply.due <= now {
                 let reply = self.replies.swap_remove(at);
-                self.out.frame(reply.frame);
+                if let Some(frame) = self.seal_reply(&reply) {
+                    self.out.frame(frame);
+                }
             } else {
                 at += 1;
             }
         }
+    }
+
+    /// Seals a reply under the address of now; `None` if the pairing has gone meanwhile.
+    fn seal_reply(&mut self, reply: &Reply) -> Option<Vec<u8>> {
+        let pairing = self.directory.get(reply.index).filter(|p| *p.id() == reply.pairing)?;
+        let (address, keys) =
+            self.directory.sending(reply.index, reply.class, self.now.wall).ok()?;
+        let mut frame = vec![0; carrier::HEADER_LEN + self.sizes.max_body()];
+        let body = carrier::emit(&mut frame).ok()?;
+        let to = [Recipient { keys: &keys, address: &address }];
+        let (suite, payload) = (pairing.suite(), &reply.payload);
+        let len = tryst::seal(suite, self.sizes, &to, payload, &mut self.rng, body).ok()?;
+        frame.truncate(carrier::HEADER_LEN + len);
+        Some(frame)
     }
 
     /// A message at an address outside the window: verified, so that nobody else can cause the
