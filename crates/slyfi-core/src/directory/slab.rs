@@ -40,9 +40,12 @@ impl Slab {
     }
 
     pub(super) fn remove(&mut self, index: u32) -> Option<Pairing> {
-        let slot = self.place(index)?.take()?;
+        let place = self.place(index)?;
+        // Moving it out would leave its keys behind; dropped in place, they are zeroised.
+        let pairing = place.as_ref()?.pairing.clone();
+        *place = None;
         self.free.push(index);
-        Some(slot.pairing)
+        Some(pairing)
     }
 
     pub(super) fn get(&self, index: u32) -> Option<&Slot> {

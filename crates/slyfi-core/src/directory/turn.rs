@@ -102,7 +102,9 @@ impl Directory {
     /// Returns when the next pairings are due (the time may have passed), or `None` if there are no
     /// pairings.
     pub fn next_turn(&self) -> Option<UnixTime> {
-        self.due.first().map(|(s, _)| UnixTime::from_secs(*s))
+        // A turn later than a clock can say never comes; called a time, it would be due for ever.
+        let (due, at) = self.due.first().map(|(s, _)| (*s, UnixTime::from_secs(*s)))?;
+        (at.as_secs() == due).then_some(at)
     }
 
     /// Schedules the buckets that are ahead of a clock that went back.
