@@ -385,6 +385,11 @@ impl Air {
         self.nodes[node.index()].crash = Some(point);
     }
 
+    /// Takes back [`Air::crash_at`], if its point has not come.
+    pub fn spare(&mut self, node: NodeId) {
+        self.nodes[node.index()].crash = None;
+    }
+
     /// Starts a new machine from the records on the node's disk that are still valid.
     pub fn restart(&mut self, node: NodeId, make: impl FnOnce(&[Record], Now) -> Box<dyn AnyLink>) {
         let now = self.now_of(node);

@@ -153,6 +153,12 @@ impl FlowHost {
         }
     }
 
+    /// Ends all flows where they are; refused packets are forgotten.
+    pub fn stop(&mut self) {
+        self.flows.clear();
+        self.refused.clear();
+    }
+
     /// Returns how many packets of a flow were given to the machine.
     pub fn sent(&self, id: u32) -> u64 {
         self.flows.iter().filter(|f| f.id == id).map(|f| f.next - u64::from(f.waits)).sum()

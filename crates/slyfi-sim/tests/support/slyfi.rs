@@ -24,13 +24,18 @@ pub const NAME: &[u8] = b"The house at the end";
 #[derive(Clone, Debug)]
 pub struct Options {
     pub clients: u8,
+    /// The suite of all pairings, and of broadcasts.
     pub suite: Suite,
+    /// Instead: each client another suite.
+    pub mixed: bool,
     pub quality: LinkQuality,
     pub client: ClientConfig,
     pub ap: ApConfig,
     pub interval: Duration,
     /// By how much the clients' clocks are off, in seconds.
     pub clock_off: i64,
+    /// In how many seconds the pairings' next day begins.
+    pub day_turns_in: i64,
 }
 
 impl Default for Options {
@@ -39,16 +44,23 @@ impl Default for Options {
         Options {
             clients: 1,
             suite: Suite::AEAD,
+            mixed: false,
             quality: LinkQuality::PERFECT,
             client: ClientConfig { rate, ..ClientConfig::default() },
             ap: ApConfig { rate, ..ApConfig::default() },
             interval: Duration::from_secs(300),
             clock_off: 0,
+            day_turns_in: 0,
         }
     }
 }
 
 impl Options {
+    /// Whether sessions get new keys while a test runs.
+    pub fn renews(&self) -> bool {
+        self.client.rekey_after < 10_000
+    }
+
     /// Both ends are ready for an air that reorders.
     pub fn reordering(mut self) -> Self {
         for (keeps_order, late) in [
@@ -103,15 +115,17 @@ impl Net {
 
     pub fn with_hosts<H: Host>(
         seed: u64,
-        options: Options,
+        mut options: Options,
         ap_host: impl Host,
         hosts: impl IntoIterator<Item = H>,
     ) -> Self {
         let mut s = Scenario::new(seed).with_quality(options.quality);
+        options.ap.suite = options.suite;
         let pairings = pairings(&s.air, &options);
         let sizes = Sizes::new(options.client.policy, options.client.max_body);
-        let suite = options.suite;
-        s.air.referee().set_sizes(move |len| sizes.allows(suite, len));
+        let mut suites: Vec<Suite> = pairings.iter().map(Pairing::suite).collect();
+        suites.push(options.ap.suite);
+        s.air.referee().set_sizes(move |len| suites.iter().any(|s| sizes.allows(*s, len)));
         s.air.referee().set_oracle(Truth::new(pairings.clone()));
         let config = NodeConfig::new("ap")
             .with_secret("network name", NAME)
@@ -243,11 +257,17 @@ pub fn restore(link: &mut Ap, records: &[Record], now: slyfi_base::Now) {
 pub fn pairings(air: &Air, options: &Options) -> Vec<Pairing> {
     let mut rng = air.rng("pairing", 0);
     let network = NetworkName::new(NAME).unwrap();
-    // Ten days old, so that the ratchet has turned.
-    let t0 = air.wall().shifted(-10 * 86_400 * 1_000_000);
+    // Ten days old, or a little less, so that the ratchet has turned.
+    let t0 = air.wall().shifted(-(10 * 86_400 - options.day_turns_in) * 1_000_000);
     let mut terms = Terms::new(network, options.suite, t0, Kind::Member);
     terms.interval = options.interval;
-    (0..options.clients).map(|_| Pairing::generate(&terms, &mut rng).unwrap()).collect()
+    let pairing = |i: u8| {
+        if options.mixed {
+            terms.suite = Suite::ALL[usize::from(i) % Suite::ALL.len()];
+        }
+        Pairing::generate(&terms, &mut rng).unwrap()
+    };
+    (0..options.clients).map(pairing).collect()
 }
 
 /// Knows every Tryst address of the given pairings; all others are Shroud's.
