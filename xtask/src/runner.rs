@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -31,8 +30,7 @@ pub fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<Finishe
     command
         .stdin(Stdio::null())
         .stdout(file.try_clone().map_err(problem)?)
-        .stderr(file.try_clone().map_err(problem)?)
-        .process_group(0);
+        .stderr(file.try_clone().map_err(problem)?);
     let mut child = command.spawn().map_err(problem)?;
     let start = Instant::now();
     let mut next_sign = HEARTBEAT;
@@ -42,9 +40,10 @@ pub fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<Finishe
         }
         let elapsed = start.elapsed();
         if elapsed > limit {
-            // The group, so that nothing the program started lives on.
-            let group = format!("-{}", child.id());
-            let _ = Command::new("kill").args(["-KILL", "--", &group]).status();
+            // With all that it started: cargo is the parent of what really runs.
+            let pids = descendants(child.id()).into_iter().map(|pid| pid.to_string());
+            let _ = Command::new("kill").arg("-KILL").args(pids).status();
+            child.kill().map_err(problem)?;
             child.wait().map_err(problem)?;
             writeln!(file, "xtask: stopped after {} s", limit.as_secs()).map_err(problem)?;
             break None;
@@ -60,6 +59,29 @@ pub fn run(command: &mut Command, log: &Path, limit: Duration) -> Result<Finishe
     file.read_to_end(&mut bytes).map_err(problem)?;
     let output = String::from_utf8_lossy(&bytes).into_owned();
     Ok(Finished { ok: status.is_some_and(|s| s.success()), output })
+}
+
+/// The processes that descend from `root`, from what procfs says now.
+///
+/// They stay in this tool's process group, so that an interrupt from the terminal reaches them.
+fn descendants(root: u32) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let parents: Vec<(u32, u32)> = entries
+        .filter_map(|e| e.file_name().to_str()?.parse().ok())
+        .filter_map(|pid: u32| {
+            // proc(5): `pid (name) state ppid …`, where the name may hold anything, `)` too.
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let ppid = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()?;
+            Some((pid, ppid))
+        })
+        .collect();
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(&parent) = found.get(next) {
+        found.extend(parents.iter().filter(|(_, ppid)| *ppid == parent).map(|(pid, _)| *pid));
+        next += 1;
+    }
+    found.split_off(1)
 }
 
 fn open(log: &Path) -> std::io::Result<File> {
@@ -100,8 +122,13 @@ mod tests {
     #[test]
     fn stops_a_program_that_runs_too_long() {
         let log = log("limit");
-        let run = run(Command::new("sleep").arg("60"), &log, Duration::from_millis(50)).unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 61.7 & echo $!; wait"]);
+        let run = run(&mut command, &log, Duration::from_millis(200)).unwrap();
         let _ = std::fs::remove_file(&log);
         assert!(!run.ok);
+        let child = run.output.lines().next().unwrap();
+        let still = std::fs::read_to_string(format!("/proc/{child}/cmdline")).unwrap_or_default();
+        assert!(!still.contains("61.7"), "what it started lives on");
     }
 }
