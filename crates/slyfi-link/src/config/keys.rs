@@ -47,7 +47,7 @@ impl Key {
 }
 
 /// What each table is about.
-pub const SECTIONS: [(&str, &str); 9] = [
+pub const SECTIONS: [(&str, &str); 10] = [
     ("", "The daemon itself."),
     (
         "network",
@@ -56,6 +56,7 @@ pub const SECTIONS: [(&str, &str); 9] = [
     ("air", "How frames travel. Every node of a network needs the same air."),
     ("tap", "The network interface through which this host uses the link."),
     ("link", "The link's own parameters. They are the sender's business; both ends may differ."),
+    ("client", "Client only."),
     ("access_point", "Access point only."),
     ("store", "The key store."),
     ("control", "The socket for `slyfi status`, `slyfi pair` and the others."),
@@ -114,6 +115,10 @@ pub const KEYS: &[Key] = &[
         .unit("Mb/s: 6, 9, 12, 18, 24, 36, 48 or 54")
         .what("The one bit rate of all frames, where the air has rates.")
         .cost("Rates that differ by kind of frame or by node would tell them apart, so there is only one."),
+    key("air", "max_frame", "\"auto\"")
+        .unit("auto, or bytes")
+        .what("The longest 802.11 frame. auto: what the interface carries, at most 1628. Where nodes' interfaces have different MTUs, give all of them the smallest.")
+        .cost("A frame longer than a receiver's interface takes is lost; nodes with different values can be told apart by their longest frames."),
     key("tap", "name", "\"slyfi0\"")
         .unit("1 to 15 bytes")
         .what("The TAP interface; it is made if it does not exist."),
@@ -151,6 +156,9 @@ pub const KEYS: &[Key] = &[
         .unit("time, or off")
         .what("A frame leaves at least this often, whether there is anything to say or not.")
         .cost("Air time and battery, always."),
+    key("client", "heed_announcements", "false")
+        .what("Whether clear announcements of paired networks are followed at once instead of waiting for the answer to a probe.")
+        .cost("Anyone who knows a network's name can announce it, and sees from the frame that follows that a client of this network is here."),
     key("access_point", "max_sessions", "256")
         .unit("links")
         .what("The most links at once; further clients are told that it is full.")

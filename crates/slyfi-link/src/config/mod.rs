@@ -32,6 +32,8 @@ pub struct Config {
     pub tap: Tap,
     /// The link's own parameters.
     pub link: Link,
+    /// What only a client has.
+    pub client: Client,
     /// What only an access point has.
     pub access_point: AccessPoint,
     /// Where keys are kept.
@@ -106,6 +108,8 @@ pub struct Air {
     pub peers: Vec<SocketAddr>,
     /// The one bit rate of all frames.
     pub rate: BitRate,
+    /// The longest 802.11 frame in bytes.
+    pub max_frame: Auto<u16>,
 }
 
 impl Default for Air {
@@ -118,6 +122,7 @@ impl Default for Air {
             bind: None,
             peers: Vec::new(),
             rate: BitRate(Rate::BASE),
+            max_frame: Auto::Auto,
         }
     }
 }
@@ -173,6 +178,14 @@ impl Default for Link {
             cover: Optional(None),
         }
     }
+}
+
+/// `[client]`
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct Client {
+    /// Whether clear announcements of paired networks are followed.
+    pub heed_announcements: bool,
 }
 
 /// `[access_point]`

@@ -76,10 +76,13 @@ pub fn open(
     let clock = Clock::with_offset(options.clock_offset_us);
     log.set_time(clock.now().wall);
     let (radio, air) = open_air(&config)?;
-    let max_body = max_body(radio.capabilities())?;
+    let mut carries = radio.capabilities();
+    if let Auto::Given(most) = config.air.max_frame {
+        carries.max_frame = carries.max_frame.min(most.into());
+    }
+    let max_body = max_body(carries)?;
     let tap = open_tap(&config)?;
-    let machine =
-        make_machine(role, &config, &options, radio.capabilities(), tap.mac()?, clock.now())?;
+    let machine = make_machine(role, &config, &options, carries, tap.mac()?, clock.now())?;
     let mtu = tap_mtu(&config, machine.mtu())?;
     tap.set_mtu(mtu.into()).map_err(tap_error)?;
     for address in &config.tap.address {
@@ -192,6 +195,7 @@ fn client_config(config: &Config, options: &Options, air: Capabilities) -> Resul
             .map_or(defaults.dead_after.max(link.keep_alive.0.saturating_mul(3)), |d| d.0),
         cover: link.cover.0,
         key_log: options.key_log.is_some(),
+        heed_announcements: config.client.heed_announcements,
         ..defaults
     })
 }
