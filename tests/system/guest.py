@@ -15,6 +15,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -94,8 +95,11 @@ def boot(image, env, command, shared, seconds):
     try:
         return child.communicate(timeout=seconds)[0]
     except subprocess.TimeoutExpired:
-        os.killpg(child.pid, 9)
+        os.killpg(child.pid, signal.SIGKILL)
         return child.communicate()[0] + f"\nguest: no end within {seconds} s\n"
+    except BaseException:
+        os.killpg(child.pid, signal.SIGKILL)
+        raise
 
 
 def main():

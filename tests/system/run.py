@@ -52,35 +52,39 @@ def scenarios(where):
 
 def run_one(module, air, binary, keep):
     """Runs one scenario; returns (outcome, reason, seconds)."""
-    folder = tempfile.mkdtemp(prefix="slyfi-system-")
-    # The daemon's unprivileged user has to reach its store in it.
-    os.chmod(folder, 0o755)
-    start = time.monotonic()
-    outcome, reason = "FAIL", ""
-    try:
-        # What a scenario returns is something it measured.
-        outcome, reason = "PASS", module.run(Test(air, binary, folder)) or ""
-    except shell.Failed as failed:
-        reason = str(failed)
-    except shell.Skipped as skipped:
-        outcome, reason = "SKIP", str(skipped)
-    except Exception:
-        reason = traceback.format_exc()
-    finally:
-        shell.clean_up()
-    seconds = time.monotonic() - start
-    if outcome == "FAIL":
-        for log in sorted(pathlib.Path(folder).glob("*.log")):
-            lines = log.read_text(errors="replace").splitlines()
-            print(f"    --- {log.name}, last of {len(lines)} lines", flush=True)
-            for line in lines[-15:]:
-                print(f"    {line}")
-    if keep and outcome == "FAIL":
-        target = pathlib.Path(keep) / f"{module.__name__.split('.')[-1]}-{air}"
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(folder, target, ignore=shutil.ignore_patterns("*.sock", "www"))
-    shutil.rmtree(folder, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="slyfi-system-", ignore_cleanup_errors=True) as folder:
+        # The daemon's unprivileged user has to reach its store in it.
+        os.chmod(folder, 0o755)
+        start = time.monotonic()
+        outcome, reason = "FAIL", ""
+        try:
+            # What a scenario returns is something it measured.
+            outcome, reason = "PASS", module.run(Test(air, binary, folder)) or ""
+        except shell.Failed as failed:
+            reason = str(failed)
+        except shell.Skipped as skipped:
+            outcome, reason = "SKIP", str(skipped)
+        except Exception:
+            reason = traceback.format_exc()
+        finally:
+            shell.clean_up()
+        seconds = time.monotonic() - start
+        if outcome == "FAIL":
+            show_logs(folder)
+            if keep:
+                target = pathlib.Path(keep) / f"{module.__name__.split('.')[-1]}-{air}"
+                shutil.rmtree(target, ignore_errors=True)
+                shutil.copytree(folder, target, ignore=shutil.ignore_patterns("*.sock", "www"))
     return outcome, reason, seconds
+
+
+def show_logs(folder):
+    """Prints the end of every program's output."""
+    for log in sorted(pathlib.Path(folder).glob("*.log")):
+        lines = log.read_text(errors="replace").splitlines()
+        print(f"    --- {log.name}, last of {len(lines)} lines")
+        for line in lines[-15:]:
+            print(f"    {line}")
 
 
 def main():

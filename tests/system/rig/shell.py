@@ -124,14 +124,19 @@ class Namespace:
         return Process(argv, log, ns=self.name, env=env)
 
     def remove(self):
-        for pid in sh("ip", "netns", "pids", self.name, ok=False).stdout.split():
-            try:
-                os.kill(int(pid), signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-        sh("ip", "netns", "del", self.name, ok=False)
+        remove_namespace(self.name)
         if self in _namespaces:
             _namespaces.remove(self)
+
+
+def remove_namespace(name):
+    """Ends every process in a namespace and removes it."""
+    for pid in sh("ip", "netns", "pids", name, ok=False).stdout.split():
+        try:
+            os.kill(int(pid), signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    sh("ip", "netns", "del", name, ok=False)
 
 
 _running = set()
@@ -152,7 +157,7 @@ def remove_leftovers():
         name = line.split()[0] if line.split() else ""
         m = re.fullmatch(r"slyfi-(\d+)-\w+", name)
         if m and not os.path.exists(f"/proc/{m.group(1)}"):
-            sh("ip", "netns", "del", name, ok=False)
+            remove_namespace(name)
 
 
 def _on_signal(number, _frame):
