@@ -10,7 +10,7 @@ use slyfi_base::MacAddress;
 /// # Layout
 /// One type byte, then the fields in the order of declaration, integers big-endian; IP addresses as
 /// a family byte (4 or 6) and 4 or 16 bytes; byte runs as a 16-bit length and the bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Control<'a> {
     /// Type 1, client: take me in (the first message under Shroud).
     AssocRequest {
@@ -56,6 +56,23 @@ pub enum Control<'a> {
     },
     /// Type 9, client: I have lost track of the broadcasts; answered by [`Control::Rekey`].
     Resync,
+}
+
+/// Enrolments carry pairings, bindings tell where a host is.
+impl core::fmt::Debug for Control<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Control::AssocRequest { .. } => "AssocRequest(<hidden>)",
+            Control::AssocResponse { .. } => "AssocResponse(<hidden>)",
+            Control::Rekey(_) => "Rekey(<hidden>)",
+            Control::Bind(_) => "Bind(<hidden>)",
+            Control::Unbind(_) => "Unbind(<hidden>)",
+            Control::Leave => "Leave",
+            Control::EnrolRequest { .. } => "EnrolRequest(<hidden>)",
+            Control::EnrolResponse { .. } => "EnrolResponse(<hidden>)",
+            Control::Resync => "Resync",
+        })
+    }
 }
 
 /// The broadcast key of a network, as the access point conveys it (slyfi-2008 §3.5).

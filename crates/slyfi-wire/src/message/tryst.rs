@@ -14,7 +14,7 @@ use crate::{Malformed, NoSpace, Reader, Writer};
 ///  25      load (probe response) or status (authentication response)
 ///  25/26.. agreement, 16-bit length first (both authentications)
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum TrystMessage<'a> {
     /// Is a network that I am paired with here?
     ProbeRequest {
@@ -87,6 +87,18 @@ impl AuthStatus {
             2 => Some(AuthStatus::InviteSpent),
             _ => None,
         }
+    }
+}
+
+/// Of suite `2008` the agreement is the session's keys.
+impl core::fmt::Debug for TrystMessage<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            TrystMessage::ProbeRequest { .. } => "ProbeRequest(<hidden>)",
+            TrystMessage::ProbeResponse { .. } => "ProbeResponse(<hidden>)",
+            TrystMessage::AuthRequest { .. } => "AuthRequest(<hidden>)",
+            TrystMessage::AuthResponse { .. } => "AuthResponse(<hidden>)",
+        })
     }
 }
 
