@@ -372,7 +372,7 @@ impl<R: SecureRandom> Link for ApLink<R> {
 
     fn handle_packet(&mut self, now: Now, packet: &[u8]) -> Result<(), Refused> {
         self.advance_clock(now);
-        self.from_host(packet)
+        self.on_host_packet(packet)
     }
 
     fn handle_backhaul(&mut self, now: Now, message: &[u8]) {

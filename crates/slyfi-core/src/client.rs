@@ -34,6 +34,7 @@ use crate::session::SessionConfig;
 use crate::shroud::Window;
 use crate::sizes::Sizes;
 use crate::table::{AddressTable, Entry};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use linked::{Established, Roaming};
@@ -66,7 +67,7 @@ pub struct ClientLink<R> {
     /// Whether the host wants a link.
     wanted: bool,
     setup: Setup,
-    link: Option<Established>,
+    link: Option<Box<Established>>,
     group: GroupReceiver,
     group_heard: Instant,
     roaming: Option<Roaming>,
@@ -231,6 +232,7 @@ impl<R: SecureRandom> ClientLink<R> {
             self.is_linked().then_some(self.group_heard + linked::GROUP_PATIENCE),
             self.group.timeout_at(),
             self.leaving_until,
+            self.has_left().then_some(now.mono),
             self.wants_renewal().then_some(now.mono.max(self.renew_at)),
             self.link.as_ref().filter(|l| l.is_exhausted).map(|_| now.mono),
         ]
@@ -276,7 +278,7 @@ impl<R: SecureRandom> Link for ClientLink<R> {
 
     fn handle_packet(&mut self, now: Now, packet: &[u8]) -> Result<(), Refused> {
         self.advance_clock(now);
-        self.from_host(packet)
+        self.on_host_packet(packet)
     }
 
     fn handle_command(&mut self, now: Now, command: Command) -> Result<(), ApiMisuse> {
@@ -284,7 +286,10 @@ impl<R: SecureRandom> Link for ClientLink<R> {
         match command {
             Command::Connect => {
                 self.wanted = true;
-                self.leaving_until = None;
+                if self.leaving_until.is_some() {
+                    // The access point may have let go already.
+                    self.unlink(Unlinked::Left);
+                }
                 if self.link.is_none() && matches!(self.setup, Setup::Idle) {
                     self.start_setup();
                 }

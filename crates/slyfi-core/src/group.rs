@@ -73,7 +73,9 @@ impl GroupSender {
         self.secret = DirectionSecret::random(self.secret.suite(), rng);
         self.sender = ShroudSender::new(&self.secret, self.sizes);
         self.epoch = self.epoch.wrapping_add(1);
-        self.held_until = Some(now + REKEY_PATIENCE);
+        // Members that come and go without end must not hold broadcasts up without end.
+        let held = self.held_until.filter(|t| now < *t);
+        self.held_until = Some(held.unwrap_or(now + REKEY_PATIENCE));
     }
 
     /// Lets broadcasts go: every member has the key.

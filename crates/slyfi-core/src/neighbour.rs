@@ -97,6 +97,20 @@ pub(crate) fn claimed(ether_type: u16, payload: &[u8]) -> Option<IpAddr> {
     crate::binding::is_one_host(address).then_some(address)
 }
 
+/// The address that a packet tells others to be its sender's: [`claimed`], without the questions of
+/// those who are about to take an address and ask first.
+pub(crate) fn asserted(ether_type: u16, payload: &[u8]) -> Option<IpAddr> {
+    let only_asks = match ether_type {
+        llc::ARP => ArpRepr::parse(payload).ok()?.is_probe(),
+        llc::IPV6 => {
+            let n = NeighborRepr::parse(payload).ok()?;
+            n.body == Body::Solicitation && n.source.is_unspecified()
+        }
+        _ => return None,
+    };
+    claimed(ether_type, payload).filter(|_| !only_asks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,8 +29,7 @@ impl Delivery {
     }
 }
 
-/// A record to be made durable.
-#[derive(Debug)]
+/// A record to be made durable. No `Debug`: it may be a pairing.
 struct Record {
     kind: RecordKind,
     until: Option<UnixTime>,
@@ -38,7 +37,7 @@ struct Record {
 }
 
 /// Outputs in the order in which they are handed out: what must be durable first, frames last.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Outbox {
     records: VecDeque<Record>,
     key_log: VecDeque<Zeroizing<Vec<u8>>>,

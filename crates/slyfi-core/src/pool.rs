@@ -2,6 +2,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use zeroize::Zeroize;
 
 /// One buffer of a [`PacketPool`]. Not `Clone`: whoever holds it owns the buffer.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,6 +40,12 @@ impl PacketPool {
         self.free.len()
     }
 
+    /// Returns whether only an eighth is left: kept for what passes through, so that those who make
+    /// packets wait cannot stop everybody else.
+    pub(crate) fn is_scarce(&self) -> bool {
+        self.free.len() <= self.lengths.len() / 8
+    }
+
     /// Takes a buffer and fills it with `parts`, one after the other.
     ///
     /// `None` when the pool is empty or the parts do not fit one buffer.
@@ -65,10 +72,19 @@ impl PacketPool {
         &self.bytes[start..start + usize::from(self.lengths[packet.slot as usize])]
     }
 
-    /// Takes a packet back.
+    /// Takes a packet back. It may have carried keys, so it leaves nothing behind.
     pub(crate) fn give(&mut self, packet: Packet) {
+        let start = packet.slot as usize * self.size;
+        let len = usize::from(self.lengths[packet.slot as usize]);
+        self.bytes[start..start + len].fill(0);
         debug_assert!(!self.free.contains(&packet.slot), "a packet has one owner");
         self.free.push(packet.slot);
+    }
+}
+
+impl Drop for PacketPool {
+    fn drop(&mut self) {
+        self.bytes.zeroize();
     }
 }
 
@@ -92,5 +108,6 @@ mod tests {
         pool.give(b);
         pool.give(c);
         assert_eq!(pool.free(), 2);
+        assert!(pool.bytes.iter().all(|b| *b == 0), "nothing is left behind");
     }
 }

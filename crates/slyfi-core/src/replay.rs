@@ -138,13 +138,18 @@ impl ReplayCache {
         if record.expires <= self.forgotten {
             return Err(ReplayRefused::Replayed);
         }
-        let known = self.by_pairing.get(&record.pairing);
-        if known.is_some_and(|seen| seen.iter().any(|s| s.header_mac == record.header_mac)) {
+        if self.knows(&record.pairing, &record.header_mac) {
             return Err(ReplayRefused::Replayed);
         }
         self.make_room(&record.pairing, wall)?;
         self.remember(record);
         Ok(record)
+    }
+
+    /// Returns whether a message with this header was accepted and is remembered.
+    pub fn knows(&self, pairing: &[u8; 8], header_mac: &[u8; 16]) -> bool {
+        let seen = self.by_pairing.get(pairing);
+        seen.is_some_and(|seen| seen.iter().any(|s| s.header_mac == *header_mac))
     }
 
     /// Puts back a record that was stored by an earlier run. Bounds do not apply: what was accepted

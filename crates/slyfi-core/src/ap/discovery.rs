@@ -4,7 +4,7 @@ use super::members::{Member, Stage};
 use super::{ApLink, handover};
 use crate::agreement::{self, SessionSecrets};
 use crate::keylog;
-use crate::pairing::{Kind, Pairing};
+use crate::pairing::Kind;
 use crate::replay::{ReplayRecord, ReplayRefused};
 use crate::session::Session;
 use crate::shroud::{Limits, ShroudReceiver, ShroudSender, Slot};
@@ -259,9 +259,13 @@ impl<R: SecureRandom> ApLink<R> {
             self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
         let keys =
             self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
-        let suite = self.directory.get(index).map(Pairing::suite).ok_or(DropReason::Foreign)?;
-        let opened =
-            tryst::open(suite, &keys, body, header).map_err(|_| DropReason::TrystUnverified)?;
+        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
+        let opened = tryst::open(pairing.suite(), &keys, body, header)
+            .map_err(|_| DropReason::TrystUnverified)?;
+        if self.replay.knows(pairing.id(), &opened.header_mac) {
+            // It was heard in its time: this is a recording, and tells nothing of any clock.
+            return Err(DropReason::Replayed);
+        }
         let payload = body.get(opened.payload).ok_or(DropReason::Malformed)?;
         if class == Class::Probe
             && TrystMessage::parse(payload).is_ok()

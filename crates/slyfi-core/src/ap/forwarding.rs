@@ -3,7 +3,7 @@
 use super::ApLink;
 use crate::binding::Owner;
 use crate::group::Broadcast;
-use crate::neighbour::{Answer, Question};
+use crate::neighbour::{self, Answer, Question};
 use crate::outbox::Delivery;
 use crate::session::PacketKind;
 use slyfi_base::{DropReason, MacAddress, Refused, SecureRandom};
@@ -18,7 +18,7 @@ const RESERVE: usize = 64;
 
 impl<R: SecureRandom> ApLink<R> {
     /// Takes an Ethernet payload from a member.
-    pub(super) fn from_member(
+    pub(super) fn on_member_data(
         &mut self,
         slot: u32,
         header: &DataHeader,
@@ -35,11 +35,12 @@ impl<R: SecureRandom> ApLink<R> {
         let source = member.pseudonym;
         member.packets_in += 1;
         let ether_type = header.ether_type;
+        if self.is_false_claim(slot, ether_type, payload) {
+            return Err(DropReason::Unexpected);
+        }
         match header.destination {
             None => self.deliver(self.host_mac, source, ether_type, payload),
-            Some(d) if d.is_group() => {
-                self.from_member_to_group(slot, d, source, ether_type, payload)
-            }
+            Some(d) if d.is_group() => self.relay_to_group(slot, d, source, ether_type, payload),
             Some(d) => match self.members.by_pseudonym(d) {
                 Some(to) => {
                     let header = DataHeader { destination: None, source: Some(source), ether_type };
@@ -51,7 +52,15 @@ impl<R: SecureRandom> ApLink<R> {
         }
     }
 
-    fn from_member_to_group(
+    /// Whether a member says of an address that it has it, and another does. To ask whether somebody
+    /// has it (duplicate address detection) is no claim.
+    fn is_false_claim(&self, slot: u32, ether_type: u16, payload: &[u8]) -> bool {
+        neighbour::asserted(ether_type, payload)
+            .and_then(|address| self.bindings.owner(address))
+            .is_some_and(|owner| owner != Owner::Member(slot))
+    }
+
+    fn relay_to_group(
         &mut self,
         slot: u32,
         destination: MacAddress,
@@ -102,6 +111,10 @@ impl<R: SecureRandom> ApLink<R> {
         if !member.is_linked() {
             return Err(DropReason::Unexpected);
         }
+        if self.pool.is_scarce() {
+            self.drops.count(DropReason::NoRoom);
+            return Ok(());
+        }
         let packet = self.pool.take(&[payload]).ok_or(DropReason::NoRoom)?;
         if let Err(full) = member.session.queue(PacketKind::Data(header), packet) {
             // Like any bridge whose port is congested.
@@ -149,7 +162,7 @@ impl<R: SecureRandom> ApLink<R> {
     }
 
     /// Takes an Ethernet frame from the host.
-    pub(super) fn from_host(&mut self, packet: &[u8]) -> Result<(), Refused> {
+    pub(super) fn on_host_packet(&mut self, packet: &[u8]) -> Result<(), Refused> {
         let frame = EthernetFrame::new_checked(packet).map_err(|_| Refused::TooShort)?;
         let limit = self.mtu() + slyfi_wire::ethernet::HEADER_LEN;
         if packet.len() > limit {
@@ -160,7 +173,7 @@ impl<R: SecureRandom> ApLink<R> {
         }
         let (destination, ether_type) = (frame.destination(), frame.ethertype());
         if destination.is_group() {
-            return self.from_host_to_group(&frame);
+            return self.host_to_group(&frame);
         }
         let slot = self.members.by_pseudonym(destination).ok_or(Refused::NoSuchMember)?;
         let member = self.members.get(slot).ok_or(Refused::NoSuchMember)?;
@@ -176,7 +189,7 @@ impl<R: SecureRandom> ApLink<R> {
         self.send_data(slot, header, frame.payload()).map_err(|_| Refused::QueueFull)
     }
 
-    fn from_host_to_group(&mut self, frame: &EthernetFrame<'_>) -> Result<(), Refused> {
+    fn host_to_group(&mut self, frame: &EthernetFrame<'_>) -> Result<(), Refused> {
         let (destination, source) = (frame.destination(), frame.source());
         if let Some(question) = Question::parse(frame.ethertype(), frame.payload())
             && let Some(Owner::Member(slot)) = self.bindings.owner(question.target())

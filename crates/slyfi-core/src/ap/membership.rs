@@ -81,7 +81,7 @@ impl<R: SecureRandom> ApLink<R> {
 
     fn on_packet(&mut self, slot: u32, kind: PacketKind, payload: &[u8]) -> Result<(), DropReason> {
         match kind {
-            PacketKind::Data(header) => self.from_member(slot, &header, payload),
+            PacketKind::Data(header) => self.on_member_data(slot, &header, payload),
             PacketKind::Control { .. } => {
                 let control = Control::parse(payload).map_err(|_| DropReason::Malformed)?;
                 self.on_control(slot, &control)
@@ -184,7 +184,9 @@ impl<R: SecureRandom> ApLink<R> {
     fn name_member(&mut self, slot: u32, wished: MacAddress) -> MacAddress {
         let mut pseudonym = wished;
         loop {
-            let usable = pseudonym.is_unicast() && pseudonym != self.host_mac;
+            // Hosts beyond the access point's have registered addresses, which nobody gets here.
+            let is_local = pseudonym == MacAddress::local(pseudonym.0);
+            let usable = is_local && pseudonym.is_unicast() && pseudonym != self.host_mac;
             if usable && self.members.name(slot, pseudonym) {
                 return pseudonym;
             }

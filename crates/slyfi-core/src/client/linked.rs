@@ -13,6 +13,7 @@ use crate::pairing::{Kind, Pairing};
 use crate::pool::PacketPool;
 use crate::session::{PacketKind, Received, Session};
 use crate::suite::Suite;
+use alloc::boxed::Box;
 use alloc::vec;
 use core::net::IpAddr;
 use slyfi_base::event::{NoLink, Phase, Unlinked};
@@ -110,7 +111,8 @@ impl<R: SecureRandom> ClientLink<R> {
             Setup::Associating { candidate, .. } if candidate.slot == slot => Some(candidate),
             _ => None,
         };
-        candidate.or(self.link.as_mut().filter(|l| l.slot == slot))
+        let link = self.link.as_mut().filter(|l| l.slot == slot);
+        candidate.or(link).map(Box::as_mut)
     }
 
     fn queue_control(&mut self, control: &Control<'_>) -> bool {
@@ -419,7 +421,7 @@ impl<R: SecureRandom> ClientLink<R> {
     }
 
     /// Takes an Ethernet frame from the host.
-    pub(super) fn from_host(&mut self, packet: &[u8]) -> Result<(), Refused> {
+    pub(super) fn on_host_packet(&mut self, packet: &[u8]) -> Result<(), Refused> {
         let frame = EthernetFrame::new_checked(packet).map_err(|_| Refused::TooShort)?;
         let limit = self.mtu() + ethernet::HEADER_LEN;
         if packet.len() > limit {
@@ -509,7 +511,7 @@ impl<R: SecureRandom> ClientLink<R> {
     }
 
     /// Forgets a session: its addresses and packets.
-    pub(super) fn discard(&mut self, mut established: Established) {
+    pub(super) fn discard(&mut self, mut established: Box<Established>) {
         established.session.receiver.remove_all(&mut self.table);
         established.session.release(&mut self.pool);
     }
@@ -527,6 +529,11 @@ impl<R: SecureRandom> ClientLink<R> {
         }
     }
 
+    /// Whether the access point has acknowledged that this client leaves.
+    pub(super) fn has_left(&self) -> bool {
+        self.leaving_until.is_some() && self.link.as_ref().is_some_and(|l| l.session.is_drained())
+    }
+
     /// Whether the link's keys should be replaced now.
     pub(super) fn wants_renewal(&self) -> bool {
         let Some(link) = self.link.as_ref().filter(|l| l.is_member) else { return false };
@@ -538,9 +545,7 @@ impl<R: SecureRandom> ClientLink<R> {
     pub(super) fn link_timeouts(&mut self) {
         let now = self.now.mono;
         let Some(link) = &self.link else { return };
-        if self.leaving_until.is_some_and(|t| t <= now)
-            || (self.leaving_until.is_some() && link.session.is_drained())
-        {
+        if self.leaving_until.is_some_and(|t| t <= now) || self.has_left() {
             self.unlink(Unlinked::Left);
             return;
         }

@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::shroud::{Limits, ShroudReceiver, ShroudSender, Slot};
 use crate::suite::Suite;
 use crate::tryst::{self, Class, MAX_RECIPIENTS, Recipient};
+use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use slyfi_base::event::{NoLink, Phase};
@@ -38,7 +39,7 @@ pub(super) enum Setup {
         retry: Retry,
     },
     Associating {
-        candidate: Established,
+        candidate: Box<Established>,
         /// The association waits until the old link has settled, at most until then, so that what is
         /// in flight there is not lost.
         hold_until: Instant,
@@ -365,13 +366,13 @@ impl<R: SecureRandom> ClientLink<R> {
         sender.set_limits(Limits { soft: self.config.rekey_after, ..Limits::default() });
         let mut receiver = ShroudReceiver::new(&secrets.down, self.window());
         receiver.install(&mut self.table, Slot::Link(slot));
-        let mut candidate = Established::new(
+        let mut candidate = Box::new(Established::new(
             slot,
             home,
             access_point,
             Session::new(sender, receiver, self.session_config(), self.now.mono),
             secrets.roam.clone(),
-        );
+        ));
         let is_known = self.directory.get(home).is_some_and(|p| self.known_to == Some(*p.id()));
         let pseudonym = if is_known { self.host_mac } else { self.own_mac };
         let request = Control::AssocRequest { pseudonym, mtu: self.mtu() as u16 };

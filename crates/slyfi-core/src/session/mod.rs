@@ -215,6 +215,9 @@ impl Session {
             }
             Offer::Early(slot) => {
                 // Held only if there is room; else it stays unacknowledged and comes again.
+                if pool.is_scarce() {
+                    return Err(DropReason::NoRoom);
+                }
                 let packet = pool.take(&[rest]).ok_or(DropReason::NoRoom)?;
                 self.ordered.hold(slot, kind, packet);
                 self.ask_for_ack(now, true);
