@@ -348,7 +348,7 @@ fn two_access_points() -> Net {
 }
 
 /// Lets the client hear only one access point.
-fn near(ap: usize) -> Box<dyn FnMut(slyfi_base::Instant, usize, usize, &[u8]) -> Fate> {
+fn near(ap: usize) -> Decide {
     Box::new(
         move |_, from, to, _| {
             if from + to == 2 + ap && from != to { Fate::Deliver } else { Fate::Drop }

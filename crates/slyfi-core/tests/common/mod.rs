@@ -64,14 +64,17 @@ pub enum Fate {
     Late(Duration),
 }
 
+/// Decides over a frame: time, from, to, bytes.
+pub type Decide = Box<dyn FnMut(Instant, usize, usize, &[u8]) -> Fate>;
+
 /// Machines that hear each other.
 pub struct Net {
     pub now: Instant,
     pub nodes: Vec<Node>,
     flying: VecDeque<Flying>,
     backhaul: VecDeque<(usize, Vec<u8>)>,
-    /// Decides over every frame: time, from, to, bytes.
-    pub fate: Box<dyn FnMut(Instant, usize, usize, &[u8]) -> Fate>,
+    /// Asked about every frame.
+    pub fate: Decide,
     /// Every frame sent: time, from, bytes.
     pub air: Vec<(Instant, usize, Vec<u8>)>,
     pub latency: Duration,
