@@ -1,7 +1,11 @@
 //! The simulation: nodes around one channel, and the clock that moves them.
 
 mod drive;
+mod error;
+mod inspect;
 mod transmit;
+
+pub use error::RunError;
 
 use crate::adversary::Adversary;
 use crate::channel::{Channel, TxId};
@@ -11,12 +15,11 @@ use crate::disk::{Disk, Record};
 use crate::host::Host;
 use crate::medium::{LinkQuality, Medium};
 use crate::node::{AnyLink, Happened, NodeConfig, NodeId, NodeStats, Recorded};
-use crate::referee::{Finding, Referee};
+use crate::referee::Referee;
 use crate::rng::SimRng;
 use crate::schedule::{Schedule, Turn};
 use crate::sniffer::Sniffer;
-use slyfi_base::{Command, Duration, Instant, LinkError, Now, RxMeta, TxMeta, UnixTime};
-use std::any::Any;
+use slyfi_base::{Command, Duration, Instant, Now, RxMeta, TxMeta, UnixTime};
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -42,82 +45,6 @@ pub struct Air {
     failure: Option<RunError>,
     scratch: Vec<u8>,
 }
-
-/// Why a run ended before its time, or must not count.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum RunError {
-    /// The referee found something that an outsider could hold on to.
-    Findings {
-        /// The seed of the run.
-        seed: u64,
-        /// What was found.
-        findings: Vec<Finding>,
-    },
-    /// A machine kept asking for more without letting time pass.
-    BusyLoop {
-        /// The seed of the run.
-        seed: u64,
-        /// Whose machine.
-        node: String,
-        /// True time.
-        at: Instant,
-    },
-    /// A machine gave up.
-    Failed {
-        /// The seed of the run.
-        seed: u64,
-        /// Whose machine.
-        node: String,
-        /// True time.
-        at: Instant,
-        /// What it said.
-        error: LinkError,
-    },
-    /// A machine asked for a rate that 802.11a does not have.
-    NoSuchRate {
-        /// The seed of the run.
-        seed: u64,
-        /// Whose machine.
-        node: String,
-        /// The rate.
-        rate: slyfi_base::Rate,
-    },
-    /// A sniffer could not write its capture.
-    Capture {
-        /// Whose.
-        node: String,
-        /// What the writer said.
-        error: String,
-    },
-}
-
-impl std::fmt::Display for RunError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            RunError::Findings { seed, findings } => {
-                write!(f, "seed {seed}: the referee has {} findings", findings.len())?;
-                findings.iter().try_for_each(|x| write!(f, "\n  {x}"))
-            }
-            RunError::BusyLoop { seed, node, at } => {
-                write!(f, "seed {seed}: {node} is stuck at {} us", at.as_micros())
-            }
-            RunError::Failed { seed, node, at, error } => {
-                write!(f, "seed {seed}: {node} failed at {} us: {error:?}", at.as_micros())
-            }
-            RunError::NoSuchRate { seed, node, rate } => {
-                write!(
-                    f,
-                    "seed {seed}: {node} sends at {} kb/s, no rate of 802.11a",
-                    rate.as_kbps()
-                )
-            }
-            RunError::Capture { node, error } => write!(f, "capture of {node}: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// Where in its output a machine is killed ([`Air::crash_at`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -422,73 +349,6 @@ impl Air {
         &mut self.nodes[node.index()].disk
     }
 
-    /// Returns the lines of a node's key log; empty unless its machine was configured to make one.
-    pub fn key_log(&self, node: NodeId) -> &[Vec<u8>] {
-        &self.nodes[node.index()].key_log
-    }
-
-    /// Returns what was counted about a node.
-    pub fn stats(&self, node: NodeId) -> NodeStats {
-        self.nodes[node.index()].stats
-    }
-
-    /// Returns the configuration of a node.
-    pub fn config(&self, node: NodeId) -> &NodeConfig {
-        &self.nodes[node.index()].config
-    }
-
-    /// Returns a node's machine by its type, if it has one that has not crashed.
-    pub fn link<L: AnyLink>(&self, node: NodeId) -> Option<&L> {
-        match &self.nodes[node.index()].role {
-            Role::Party { link: Some(link), .. } => (link.as_ref() as &dyn Any).downcast_ref(),
-            _ => None,
-        }
-    }
-
-    /// Returns a node's machine as any [`slyfi_base::Link`].
-    pub fn any_link(&self, node: NodeId) -> Option<&dyn AnyLink> {
-        match &self.nodes[node.index()].role {
-            Role::Party { link: Some(link), .. } => Some(link.as_ref()),
-            _ => None,
-        }
-    }
-
-    /// Returns a node's host by its type.
-    pub fn host<H: Host>(&self, node: NodeId) -> Option<&H> {
-        match &self.nodes[node.index()].role {
-            Role::Party { host, .. } => (host.as_ref() as &dyn Any).downcast_ref(),
-            _ => None,
-        }
-    }
-
-    /// Changes a node's host, then lets it act.
-    pub fn with_host<H: Host, R>(
-        &mut self,
-        node: NodeId,
-        change: impl FnOnce(&mut H) -> R,
-    ) -> Option<R> {
-        let Role::Party { host, .. } = &mut self.nodes[node.index()].role else { return None };
-        let result = (host.as_mut() as &mut dyn Any).downcast_mut().map(change);
-        self.settle(node);
-        result
-    }
-
-    /// Returns an attacker by its type.
-    pub fn adversary<A: Adversary>(&self, node: NodeId) -> Option<&A> {
-        match &self.nodes[node.index()].role {
-            Role::Adversary(a) => (a.as_ref() as &dyn Any).downcast_ref(),
-            _ => None,
-        }
-    }
-
-    /// Returns a sniffer.
-    pub fn sniffer(&self, node: NodeId) -> Option<&Sniffer> {
-        match &self.nodes[node.index()].role {
-            Role::Sniffer(s) => Some(s),
-            _ => None,
-        }
-    }
-
     /// Writes what the sniffers' captures hold back.
     ///
     /// # Errors
@@ -503,26 +363,6 @@ impl Air {
             }
         }
         Ok(())
-    }
-
-    /// Returns everything that happened, in order.
-    pub fn events(&self) -> &[Recorded] {
-        &self.record
-    }
-
-    /// Returns the events of one node.
-    pub fn events_of(&self, node: NodeId) -> impl DoubleEndedIterator<Item = &Recorded> {
-        self.record.iter().filter(move |r| r.node == node)
-    }
-
-    /// Returns how many frames were put on the air.
-    pub fn frames(&self) -> u64 {
-        self.frames
-    }
-
-    /// Returns a digest of every frame with its time and sender: equal runs, equal digests.
-    pub fn digest(&self) -> u64 {
-        self.digest
     }
 
     /// Lets time pass until `end`.
@@ -562,6 +402,9 @@ impl Air {
     ) -> Result<bool, RunError> {
         let mut ran_out = false;
         while go_on(self) {
+            if let Some(failure) = self.failure.take() {
+                return Err(failure);
+            }
             match self.schedule.next_at() {
                 Some(at) if at <= end => self.step(),
                 _ => {
@@ -570,9 +413,9 @@ impl Air {
                     break;
                 }
             }
-            if let Some(failure) = self.failure.take() {
-                return Err(failure);
-            }
+        }
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
         }
         self.referee.judge();
         if self.referee.is_content() {

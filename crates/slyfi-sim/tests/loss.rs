@@ -6,7 +6,7 @@ mod slyfi;
 
 use slyfi::{AP, Net, Options};
 use slyfi_base::event::Unlinked;
-use slyfi_base::{DropReason, Duration, Event, Link};
+use slyfi_base::{DropReason, Duration, Event};
 use slyfi_core::suite::Suite;
 use slyfi_sim::medium::Corruption;
 use slyfi_sim::{Fcs, LinkQuality, Loss, SimRng, Sweep};
