@@ -4,15 +4,17 @@
 mod common;
 
 use common::*;
-use slyfi_base::{Command, Duration, Event, MacAddress, RxMeta};
+use slyfi_base::{Command, Duration, Event, MacAddress, Refused, RxMeta};
 use slyfi_core::ap::ApConfig;
-use slyfi_core::client::ClientConfig;
+use slyfi_core::client::{ClientConfig, ClientLink};
 use slyfi_core::keys::Key256;
 use slyfi_core::shroud::{DirectionSecret, ShroudSender};
 use slyfi_core::sizes::{SizePolicy, Sizes};
 use slyfi_core::suite::Suite;
 use slyfi_wire::carrier;
-use slyfi_wire::message::{Control, DataHeader, GroupKey, GroupMessage, LinkHeader, LinkKind};
+use slyfi_wire::message::{
+    AssocStatus, Control, DataHeader, GroupKey, GroupMessage, LinkHeader, LinkKind,
+};
 
 /// The sending half of a session, taken from a key log.
 struct Forger(ShroudSender);
@@ -205,4 +207,50 @@ fn a_pairing_does_not_give_way_to_one_that_only_an_invite_may_bring() {
     let frame = access_point.control(0, &Control::EnrolResponse { pairing: &other });
     net.inject(1, &frame);
     assert!(net.nodes[1].records.is_empty(), "nothing is to be stored, nothing to be voided");
+}
+
+#[test]
+fn an_association_with_an_unusable_group_key_makes_no_link() {
+    let mut net = net(1, 0);
+    let mut heard = 0;
+    net.fate = Box::new(move |_, from, to, _| {
+        heard += u32::from(from == 1 && to == 0);
+        if from == 1 && heard > 2 { Fate::Drop } else { Fate::Deliver }
+    });
+    net.command(1, Command::Connect);
+    net.run(Duration::from_millis(60));
+    let mut access_point = Forger::of(&net, 1, false);
+    let response = Control::AssocResponse {
+        status: AssocStatus::Accepted,
+        pseudonym: client_mac(1),
+        access_point: AP_MAC,
+        mtu: 1_500,
+        group: GroupKey { epoch: 1, next: 1, secret: &[] },
+        since: START.as_secs(),
+        roaming: false,
+    };
+    let frame = access_point.control(0, &response);
+    net.inject(1, &frame);
+    let up = ethernet(AP_MAC, client_mac(1), 0x0800, b"up");
+    assert_eq!(net.send(1, &up), Err(Refused::NotLinked));
+    assert!(!net.is_linked(1), "the machine and its events agree");
+}
+
+#[test]
+fn data_that_waits_for_a_member_reaches_its_next_session() {
+    let mut net = net(1, 1);
+    net.fate = Box::new(|_, _, to, _| if to == 1 { Fate::Drop } else { Fate::Deliver });
+    for n in 0..40u8 {
+        net.send(0, &ethernet(client_mac(1), AP_MAC, 0x0800, &[n; 64])).unwrap();
+    }
+    // The client starts again; what was never sent to it is still at the access point.
+    let now = net.clock(1);
+    let mut again = ClientLink::new(ClientConfig::default(), client_mac(1), Seeded(900), now);
+    again.add_pairing(now, pairing(Suite::AEAD, 101)).unwrap();
+    net.nodes[1].link = Box::new(again);
+    net.fate = Box::new(|_, _, _, _| Fate::Deliver);
+    net.command(1, Command::Connect);
+    net.run(Duration::from_secs(2));
+    let delivered = &net.nodes[1].delivered;
+    assert_eq!(delivered.last().map(|p| p[14]), Some(39), "{} packets", delivered.len());
 }

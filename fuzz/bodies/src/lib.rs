@@ -1,0 +1,45 @@
+//! What the fuzz targets do with their input.
+//!
+//! ```text
+//!   fuzz/fuzz_targets/NAME.rs ----------------.
+//!                                             |--> one body here --> the crate under test
+//!   crates/*/tests/fuzz_replay.rs --corpus----'
+//! ```
+//!
+//! A body takes any bytes and panics when a promise of the crate under test is broken. It draws its
+//! decisions from the bytes ([`Choices`]), so an input is a whole scenario and replays exactly.
+
+mod choices;
+mod replay;
+pub mod wire;
+
+#[cfg(feature = "machines")]
+mod air;
+#[cfg(feature = "machines")]
+mod forge;
+#[cfg(feature = "machines")]
+mod host;
+#[cfg(feature = "machines")]
+mod network;
+#[cfg(feature = "machines")]
+mod world;
+
+#[cfg(feature = "machines")]
+pub mod access_point;
+#[cfg(feature = "machines")]
+pub mod backhaul;
+#[cfg(feature = "machines")]
+pub mod client;
+#[cfg(feature = "machines")]
+pub mod hostile_access_point;
+#[cfg(feature = "machines")]
+pub mod hostile_member;
+#[cfg(feature = "machines")]
+pub mod pair;
+#[cfg(feature = "machines")]
+pub mod stored;
+#[cfg(feature = "machines")]
+pub mod wifi_open;
+
+pub use choices::Choices;
+pub use replay::{Failure, replay};
