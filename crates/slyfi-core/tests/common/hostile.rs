@@ -2,7 +2,12 @@
 //!
 //! The keys come from the key log, and where the stream stands from the frames on the air.
 
-use super::{Net, Seeded};
+#![allow(dead_code, reason = "each test file uses its own part")]
+
+use crate::common::{AP_MAC, Net, Seeded, client_mac, ethernet, linked_with};
+use slyfi_base::Duration;
+use slyfi_core::ap::ApConfig;
+use slyfi_core::client::ClientConfig;
 use slyfi_core::keys::Key256;
 use slyfi_core::shroud::{DirectionSecret, ShroudReceiver, ShroudSender, Slot, Window};
 use slyfi_core::sizes::Sizes;
@@ -13,10 +18,8 @@ use slyfi_wire::message::{Control, DataHeader, GroupMessage, LinkHeader, LinkKin
 
 /// A frame of a session, opened.
 pub struct Heard {
-    pub node: usize,
     pub number: u64,
     pub header: LinkHeader,
-    pub data: Option<DataHeader>,
     pub payload: Vec<u8>,
 }
 
@@ -70,9 +73,9 @@ pub fn opened(net: &Net, secret: &DirectionSecret) -> Vec<(usize, u64, Vec<u8>)>
 
 /// All frames of a direction, read.
 pub fn heard(net: &Net, secret: &DirectionSecret) -> Vec<Heard> {
-    let read = |(node, number, message): (usize, u64, Vec<u8>)| {
-        let (header, data, payload) = LinkHeader::parse(&message).unwrap();
-        Heard { node, number, header, data, payload: payload.to_vec() }
+    let read = |(_, number, message): (usize, u64, Vec<u8>)| {
+        let (header, _, payload) = LinkHeader::parse(&message).unwrap();
+        Heard { number, header, payload: payload.to_vec() }
     };
     opened(net, secret).into_iter().map(read).collect()
 }
@@ -154,4 +157,26 @@ pub fn broadcast(secret: &DirectionSecret, number: u64, message: &GroupMessage<'
     message.emit(&mut bytes).unwrap();
     let mut hostile = Hostile { sender, sequence: 0, heard: 0, next: 0 };
     hostile.seal(&bytes)
+}
+
+/// A network whose key logs are on.
+pub fn logged(n: u8, suite: Suite) -> Net {
+    let ap = ApConfig { suite, key_log: true, ..ApConfig::default() };
+    let client = ClientConfig { key_log: true, ..ClientConfig::default() };
+    linked_with(n, suite, ap, client)
+}
+
+pub fn frames_of(net: &Net, node: usize) -> Vec<Vec<u8>> {
+    net.air.iter().filter(|(_, n, _)| *n == node).map(|(_, _, f)| f.clone()).collect()
+}
+
+/// Whether data still goes both ways between the access point and a client.
+pub fn serves(net: &mut Net, client: usize) -> bool {
+    let number = (net.now.as_micros() % 251) as u8;
+    let mac = client_mac(client as u8);
+    let up = ethernet(AP_MAC, mac, 0x0800, &[number, 1, 1]);
+    let down = ethernet(mac, AP_MAC, 0x0800, &[number, 2, 2]);
+    let sent = net.send(client, &up).is_ok() && net.send(0, &down).is_ok();
+    net.run(Duration::from_millis(300));
+    sent && net.nodes[0].delivered.contains(&up) && net.nodes[client].delivered.contains(&down)
 }
