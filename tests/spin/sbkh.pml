@@ -17,8 +17,8 @@
  * arrive, and both directions are synchronous.
  *
  * Compiled with HARDWARE_ACK every frame that arrives is acknowledged, as 802.11 cards do; without, only
- * frames that open are. The twins FORGETFUL_SENDER, FORGETFUL_RECEIVER, NO_REQUEST and REQUEST_IN_PLACE
- * take one rule away and must fail.
+ * frames that open are. The twins FORGETFUL_SENDER, FORGETFUL_RECEIVER and NO_REQUEST take one rule
+ * away and must fail.
  */
 
 #ifndef DATA
@@ -36,9 +36,12 @@
 #ifndef FORGERIES
 #define FORGERIES 0
 #endif
+/* Bytes in an epoch: the S-Offset. When it is small, epochs end by themselves and heal much. */
+#ifndef CAPACITY
+#define CAPACITY 4
+#endif
 #define SETTLE 3
 #define TRIES 2
-#define CAPACITY 4      /* bytes in an epoch: the S-Offset */
 
 #define NONE 0
 #define PAYLOAD 1
@@ -219,10 +222,8 @@ proctype Node(byte n)
 
     do
     :: atomic { wants_to_ask(n) ->
-#ifndef REQUEST_IN_PLACE
         /* At the front of an epoch, where the peer can open it whatever it has missed. */
         resynchronise(n);
-#endif
         seal(n, REQUEST) }
     :: atomic { kind[n] == NONE && left > 0 && !wants_to_ask(n) -> seal(n, PAYLOAD); left-- }
     :: atomic { kind[n] != NONE && tries[n] < TRIES -> transmit(n) }
