@@ -18,11 +18,14 @@ mod report;
 mod suites;
 
 use machine::Machine;
-use report::Report;
+use report::{Measured, Report};
 use suites::{ALL, Suite};
 
 /// Slices of each contestant, unless `--rounds` says otherwise.
 const ROUNDS: u32 = 300;
+
+/// Slices with `--quick`: enough to see that everything runs, not enough to quote.
+const QUICK_ROUNDS: u32 = 20;
 
 fn main() -> ExitCode {
     let options = match Options::parse(std::env::args().skip(1)) {
@@ -32,12 +35,11 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let report = Report {
-        suite: options.suite.name.to_owned(),
-        commit: machine::commit(),
-        machine: Machine::this(),
-        rows: (options.suite.run)(options.rounds),
-    };
+    let mut report = Report { commit: machine::commit(), machine: Machine::this(), suites: vec![] };
+    for suite in options.suites {
+        eprintln!("measuring {} ...", suite.name);
+        report.suites.push(Measured { name: suite.name, rows: (suite.run)(options.rounds) });
+    }
     print!("{report}");
     if let Some(path) = options.json
         && let Err(error) = report.write_json(&path)
@@ -49,26 +51,36 @@ fn main() -> ExitCode {
 }
 
 struct Options {
-    suite: &'static Suite,
+    suites: Vec<&'static Suite>,
     json: Option<PathBuf>,
     rounds: u32,
 }
 
 impl Options {
-    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+    fn parse(args: impl Iterator<Item = String>) -> Result<Self, String> {
         let names: Vec<&str> = ALL.iter().map(|suite| suite.name).collect();
-        let usage =
-            || format!("usage: slyfi-bench <{}> [--json FILE] [--rounds N]", names.join("|"));
-        let name = args.next().ok_or_else(usage)?;
-        let suite = ALL.iter().find(|suite| suite.name == name).ok_or_else(usage)?;
-        let mut options = Self { suite, json: None, rounds: ROUNDS };
+        let usage = || {
+            let names = names.join("|");
+            format!("usage: slyfi-bench [{names}]... [--json FILE] [--rounds N | --quick]")
+        };
+        let mut options = Self { suites: vec![], json: None, rounds: ROUNDS };
+        let mut args = args;
         while let Some(arg) = args.next() {
-            let value = args.next().ok_or_else(usage)?;
             match arg.as_str() {
-                "--json" => options.json = Some(value.into()),
-                "--rounds" => options.rounds = value.parse().map_err(|_| usage())?,
-                _ => return Err(usage()),
+                "--json" => options.json = Some(args.next().ok_or_else(usage)?.into()),
+                "--rounds" => {
+                    let rounds = args.next().ok_or_else(usage)?;
+                    options.rounds = rounds.parse().map_err(|_| usage())?;
+                }
+                "--quick" => options.rounds = QUICK_ROUNDS,
+                name => {
+                    let suite = ALL.iter().find(|suite| suite.name == name).ok_or_else(usage)?;
+                    options.suites.push(suite);
+                }
             }
+        }
+        if options.suites.is_empty() {
+            options.suites.extend(ALL);
         }
         Ok(options)
     }

@@ -12,12 +12,19 @@ use crate::machine::Machine;
 /// All rows of a run and where they were taken.
 #[derive(Debug, Serialize)]
 pub struct Report {
-    /// Which suite.
-    pub suite: String,
     /// The commit of the working tree.
     pub commit: String,
     /// The machine.
     pub machine: Machine,
+    /// The measurements.
+    pub suites: Vec<Measured>,
+}
+
+/// The rows of one suite.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    /// Which suite.
+    pub name: &'static str,
     /// The measurements.
     pub rows: Vec<Row>,
 }
@@ -105,14 +112,14 @@ impl Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "suite {} at {}", self.suite, self.commit)?;
+        writeln!(f, "at {}", self.commit)?;
         writeln!(f, "{} | {}", self.machine.cpu, self.machine.backend)?;
         writeln!(
             f,
-            "{:<52} {:>12}  {:<32} {:>6}  {:<12} verdict",
+            "{:<60} {:>12}  {:<32} {:>6}  {:<12} verdict",
             "what", "ours", "best peer", "ratio", "bar"
         )?;
-        for row in &self.rows {
+        for row in self.suites.iter().flat_map(|suite| &suite.rows) {
             let best = row.peers.iter().min_by(|a, b| a.value.total_cmp(&b.value));
             let best = best
                 .map_or_else(|| "-".to_owned(), |peer| format!("{} {:.1}", peer.name, peer.value));
@@ -131,7 +138,7 @@ impl fmt::Display for Report {
             };
             writeln!(
                 f,
-                "{:<52} {:>9.1} {:<2}  {best:<32} {ratio:>6}  {bar:<12} {verdict}",
+                "{:<60} {:>9.1} {:<2}  {best:<32} {ratio:>6}  {bar:<12} {verdict}",
                 row.what, row.ours.value, row.unit
             )?;
         }

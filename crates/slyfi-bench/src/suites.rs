@@ -2,6 +2,7 @@
 
 mod aes;
 mod link;
+mod machines;
 
 use crate::report::Row;
 
@@ -14,5 +15,8 @@ pub struct Suite {
 }
 
 /// Every suite.
-pub const ALL: &[Suite] =
-    &[Suite { name: "aes", run: aes::run }, Suite { name: "link", run: link::run }];
+pub const ALL: &[Suite] = &[
+    Suite { name: "aes", run: aes::run },
+    Suite { name: "link", run: link::run },
+    Suite { name: "machines", run: machines::run },
+];

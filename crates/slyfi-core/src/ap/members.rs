@@ -2,6 +2,7 @@
 
 use crate::keys::Key256;
 use crate::session::Session;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use slyfi_base::{Instant, LinkId, MacAddress};
@@ -120,7 +121,8 @@ pub struct SessionInfo {
 /// All sessions, by slot; slots are used again.
 #[derive(Default)]
 pub(super) struct Members {
-    slots: Vec<Option<Member>>,
+    /// Boxed: a vector of sessions would grow by doubling what is large.
+    slots: Vec<Option<Box<Member>>>,
     free: Vec<u32>,
     by_pseudonym: BTreeMap<MacAddress, u32>,
     deadlines: BTreeSet<(Instant, u32)>,
@@ -139,6 +141,7 @@ impl Members {
 
     /// Puts a session into [`Members::next_slot`].
     pub(super) fn insert(&mut self, member: Member) -> u32 {
+        let member = Box::new(member);
         match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(member);
@@ -151,7 +154,7 @@ impl Members {
         }
     }
 
-    pub(super) fn remove(&mut self, slot: u32) -> Option<Member> {
+    pub(super) fn remove(&mut self, slot: u32) -> Option<Box<Member>> {
         let member = self.slots.get_mut(slot as usize)?.take()?;
         self.free.push(slot);
         if let Some(at) = member.deadline {
@@ -165,15 +168,15 @@ impl Members {
     }
 
     pub(super) fn get(&self, slot: u32) -> Option<&Member> {
-        self.slots.get(slot as usize)?.as_ref()
+        self.slots.get(slot as usize)?.as_deref()
     }
 
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Member> {
-        self.slots.get_mut(slot as usize)?.as_mut()
+        self.slots.get_mut(slot as usize)?.as_deref_mut()
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Member)> {
-        self.slots.iter().zip(0..).filter_map(|(m, slot)| Some((slot, m.as_ref()?)))
+        self.slots.iter().zip(0..).filter_map(|(m, slot)| Some((slot, m.as_deref()?)))
     }
 
     pub(super) fn linked(&self) -> impl Iterator<Item = (u32, &Member)> {
@@ -198,7 +201,7 @@ impl Members {
 
     /// Notes what a session wants now; to be called whenever it may have changed.
     pub(super) fn reschedule(&mut self, slot: u32, now: Instant) {
-        let Some(member) = self.slots.get_mut(slot as usize).and_then(Option::as_mut) else {
+        let Some(member) = self.slots.get_mut(slot as usize).and_then(Option::as_deref_mut) else {
             return;
         };
         let due = member.due();
@@ -240,7 +243,7 @@ impl Members {
         for slot in slots {
             let Some((_, tail)) = rest.split_at_mut_checked((slot - base) as usize) else { break };
             let Some((first, tail)) = tail.split_first_mut() else { break };
-            if let Some(member) = first.as_mut() {
+            if let Some(member) = first.as_deref_mut() {
                 out.push((*slot, member));
             }
             rest = tail;
