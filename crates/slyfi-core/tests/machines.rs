@@ -59,7 +59,7 @@ fn a_leaving_member_changes_the_broadcast_key_and_the_rest_keep_hearing() {
     let all = ethernet(MacAddress::BROADCAST, AP_MAC, 0x0800, b"after");
     net.send(0, &all).unwrap();
     net.run(Duration::from_millis(500));
-    assert_eq!(net.nodes[1].delivered, [all.clone()]);
+    assert_eq!(net.nodes[1].delivered, std::slice::from_ref(&all));
     assert_eq!(net.nodes[2].delivered, [all]);
     assert!(net.nodes[3].delivered.is_empty());
 }

@@ -46,11 +46,16 @@ impl<R: SecureRandom> ApLink<R> {
         body: &mut [u8],
     ) -> Result<(), DropReason> {
         let wall = self.now.wall;
+        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
+        // A recording costs no cryptography, nor does one with another body behind its header.
+        let seen = header_mac(body, header).is_some_and(|m| self.replay.knows(pairing.id(), m));
+        if seen {
+            return Err(DropReason::Replayed);
+        }
         let interval =
             self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
         let keys =
             self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
-        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
         let opened = tryst::open(pairing.suite(), &keys, body, header)
             .map_err(|_| DropReason::TrystUnverified)?;
         let payload = body.get(opened.payload.clone()).ok_or(DropReason::Malformed)?;
@@ -255,11 +260,16 @@ impl<R: SecureRandom> ApLink<R> {
         body: &mut [u8],
     ) -> Result<(), DropReason> {
         let wall = self.now.wall;
+        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
+        // A recording costs no cryptography, nor does one with another body behind its header.
+        let seen = header_mac(body, header).is_some_and(|m| self.replay.knows(pairing.id(), m));
+        if seen {
+            return Err(DropReason::Replayed);
+        }
         let interval =
             self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
         let keys =
             self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
-        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
         let opened = tryst::open(pairing.suite(), &keys, body, header)
             .map_err(|_| DropReason::TrystUnverified)?;
         if self.replay.knows(pairing.id(), &opened.header_mac) {
@@ -306,4 +316,10 @@ impl<R: SecureRandom> ApLink<R> {
         }
         Ok(())
     }
+}
+
+/// The tag of the header in place `index`: what the replay cache goes by.
+fn header_mac(body: &[u8], index: usize) -> Option<&[u8; 16]> {
+    let header = body.get(index.checked_mul(tryst::HEADER_LEN)?..)?;
+    header.get(..tryst::HEADER_LEN)?.last_chunk()
 }

@@ -14,6 +14,7 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 use slyfi_base::event::{NoLink, Phase};
+use slyfi_base::link::RecordKind;
 use slyfi_base::{ApiMisuse, Dbm, DropReason, Duration, Event, Instant, RxMeta, SecureRandom};
 use slyfi_wire::announcement::Announcement;
 use slyfi_wire::carrier;
@@ -345,7 +346,13 @@ impl<R: SecureRandom> ClientLink<R> {
         self.note_clock(time);
         match status {
             AuthStatus::Full => self.give_up(NoLink::Full),
-            AuthStatus::InviteSpent => self.give_up(NoLink::InviteSpent),
+            AuthStatus::InviteSpent => {
+                // It will never be of use again, and must not be chosen before a pairing that is.
+                if let Some(spent) = self.directory.remove(index, &mut self.table) {
+                    self.out.record(RecordKind::InviteSpent, None, spent.id().to_vec().into());
+                }
+                self.give_up(NoLink::InviteSpent);
+            }
             AuthStatus::Accepted => {
                 let secrets = offer.finish(agreement).map_err(|_| DropReason::Malformed)?;
                 self.associate(index, from, &secrets);

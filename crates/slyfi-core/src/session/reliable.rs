@@ -25,6 +25,10 @@ const CONTROL_RESERVE: usize = 32;
 /// The most packets that are in flight: below what the selective acknowledgement can tell.
 const FLIGHT: usize = 48;
 
+/// How often a packet goes again because the peer reports it lost; after that only the time-out sends
+/// it. A peer that reports losses of its own invention gets no flood for it.
+const MAX_ON_REPORT: u8 = 32;
+
 /// A packet that was sent and not yet acknowledged in its turn.
 #[derive(Debug)]
 struct Item {
@@ -33,7 +37,7 @@ struct Item {
     /// Number of the last transmission.
     number: u64,
     sent_at: Instant,
-    once: bool,
+    transmissions: u8,
     acknowledged: bool,
     lost: bool,
 }
@@ -96,7 +100,7 @@ impl Reliable {
 
     /// The sequence of the first packet known to be lost.
     pub(super) fn next_lost(&self) -> Option<u16> {
-        let at = self.flight.iter().position(|i| i.lost)?;
+        let at = self.flight.iter().position(|i| i.lost && i.transmissions < MAX_ON_REPORT)?;
         Some(self.base.wrapping_add(at as u16))
     }
 
@@ -143,7 +147,7 @@ impl Reliable {
             }
             item.number = number;
             item.sent_at = now;
-            item.once = false;
+            item.transmissions = item.transmissions.saturating_add(1);
             item.lost = false;
         } else if let Some((kind, packet)) = self.queue.pop_front() {
             self.flight.push_back(Item {
@@ -151,7 +155,7 @@ impl Reliable {
                 packet,
                 number,
                 sent_at: now,
-                once: true,
+                transmissions: 1,
                 acknowledged: false,
                 lost: false,
             });
@@ -189,7 +193,7 @@ impl Reliable {
                 item.acknowledged = true;
                 item.lost = false;
                 progress = true;
-                if item.once {
+                if item.transmissions == 1 {
                     self.rtt.measure(now.saturating_since(item.sent_at));
                 }
             }
@@ -209,7 +213,7 @@ impl Reliable {
     }
 
     fn finish(&mut self, now: Instant, item: Item, pool: &mut PacketPool) {
-        if item.once && !item.acknowledged {
+        if item.transmissions == 1 && !item.acknowledged {
             self.rtt.measure(now.saturating_since(item.sent_at));
         }
         if let PacketKind::Control { tag } = item.kind
@@ -272,6 +276,22 @@ mod tests {
         assert_eq!(pool.free(), 4);
         assert_eq!(r.timeout_at(), None);
         assert_eq!((0..4).filter_map(|_| r.next_acknowledged()).count(), 4);
+    }
+
+    #[test]
+    fn invented_losses_draw_a_bounded_number_of_frames() {
+        let (mut pool, mut r) = filled(1);
+        r.on_sent(at(0), 0, 1);
+        let mut number = 1;
+        for ms in 0..1_000 {
+            r.on_ack(at(ms), 0, 0, number + 1, 0, &mut pool);
+            if let Some(s) = r.next_lost() {
+                number += 1;
+                r.on_sent(at(ms), s, number);
+            }
+        }
+        assert_eq!(number, u64::from(MAX_ON_REPORT));
+        assert!(r.timed_out(at(10_000)).is_some(), "the time-out still sends it");
     }
 
     #[test]
