@@ -34,6 +34,7 @@ pub struct Referee {
     usual_rate: Option<Rate>,
     secrets: Vec<(&'static str, memmem::Finder<'static>)>,
     addresses: AddressBook,
+    networks: BTreeMap<NodeId, u32>,
     runs: Runs,
     spread: Spread,
     counters: Counters,
@@ -75,6 +76,7 @@ impl Referee {
             usual_rate: None,
             secrets: Vec::new(),
             addresses: AddressBook::new(),
+            networks: BTreeMap::new(),
             runs: Runs::new(salt),
             spread: Spread::new(),
             counters: Counters::new(),
@@ -203,10 +205,12 @@ impl Referee {
             }
         }
         if !self.is_full(LeakKind::RepeatedRun) {
-            let from = Run::new(seen.composed, seen.sender, seen.network);
-            let addresses = &mut self.addresses;
+            let from = Run::new(seen.composed, seen.sender);
+            let (addresses, networks) = (&mut self.addresses, &mut self.networks);
+            networks.insert(seen.sender, seen.network);
             let hit = self.runs.take(body, from, |position, first| {
-                addresses.may_repeat(body, position, first, &from)
+                let one_network = networks.get(&first.sender()) == Some(&seen.network);
+                addresses.may_repeat(body, position, first, &from, one_network)
             });
             if let Some((position, first)) = hit {
                 let (first_position, by) = (first.position(), first.sender());

@@ -140,6 +140,7 @@ impl AddressBook {
         position: usize,
         first: &Run,
         now: &Run,
+        one_network: bool,
     ) -> bool {
         if position % TRYST_HEADER_LEN != first.position() % TRYST_HEADER_LEN {
             return false;
@@ -158,7 +159,7 @@ impl AddressBook {
             AddressClass::Shroud => at == 0,
             AddressClass::Unknown => {
                 at == 0
-                    || first.network() == now.network()
+                    || one_network
                         && now.composed().offset_from(first.composed()).unsigned_abs()
                             < self.allowance.span.as_micros()
             }
