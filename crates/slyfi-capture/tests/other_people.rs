@@ -61,6 +61,13 @@ const CASES: &[Case] = &[
     case("aircrack-ng/wpa.cap", &[("wpa-pwd", "biscotte:test")], 0, 2),
     case("aircrack-ng/wpa-psk-linksys.cap", &[("wpa-pwd", "dictionary:linksys")], 59, 59),
     case("aircrack-ng/n-02.cap", &[("wpa-pwd", "bo$$password:Neheb")], 20, 86),
+    case("fragattacks/linux-plain-fromap.pcapng", &[("wpa-pwd", "abcdefgh:testnetwork")], 38, 38),
+    case(
+        "fragattacks/ping_I_E_E___inc_pn_2-fromap.pcapng",
+        &[("wpa-pwd", "abcdefgh:testnetwork")],
+        44,
+        44,
+    ),
     case("aircrack-ng/capture_wds-01.cap", &[("wpa-pwd", "12345678:test1")], 0, 46),
 ];
 

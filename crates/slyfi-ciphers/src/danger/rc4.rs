@@ -33,13 +33,19 @@ impl Rc4 {
                 len += 1;
             }
         }
+        let used = key.get_mut(..len.max(1)).unwrap_or_default();
         let mut s: [u8; 256] = core::array::from_fn(|i| i as u8);
-        let mut j = 0u8;
+        let (mut j, mut at) = (0u8, 0);
         for i in 0..256 {
-            j = j.wrapping_add(s[i]).wrapping_add(key[i % len.max(1)]);
-            s.swap(i, usize::from(j));
+            let k = used.get(at).copied().unwrap_or(0);
+            // A division in every round would cost more than the round.
+            at = if at + 1 == used.len() { 0 } else { at + 1 };
+            let a = s[i];
+            j = j.wrapping_add(a).wrapping_add(k);
+            s[i] = s[usize::from(j)];
+            s[usize::from(j)] = a;
         }
-        key.zeroize();
+        used.zeroize();
         Rc4 { s, i: 0, j: 0 }
     }
 

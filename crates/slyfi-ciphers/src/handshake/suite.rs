@@ -180,3 +180,39 @@ impl Suite {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_negotiated_is_among_the_candidates_of_its_descriptor_version() {
+        // Table 12-10: the version that each suite's frames carry.
+        for (kind, is_tkip, pmk_len, version) in [
+            (1, true, 32, 1),
+            (2, false, 32, 2),
+            (3, false, 32, 3),
+            (4, false, 32, 3),
+            (5, false, 32, 3),
+            (6, false, 32, 3),
+            (8, false, 32, 0),
+            (9, false, 32, 0),
+            (11, false, 32, 0),
+            (12, false, 48, 0),
+            (13, false, 48, 0),
+            (18, false, 32, 0),
+            (18, false, 48, 0),
+            (18, false, 64, 0),
+            (20, false, 48, 0),
+            (24, false, 64, 0),
+            (25, false, 48, 0),
+        ] {
+            let akm = AkmSuite::from_type(kind).unwrap();
+            let suite = Suite::of(akm, is_tkip, pmk_len);
+            assert!(Suite::candidates(version).contains(&suite), "{akm:?} {pmk_len}");
+            assert_eq!(suite.is_ft, akm.name().starts_with("FT-"), "{akm:?}");
+        }
+        assert_eq!(AkmSuite::from_type(14), None, "FILS is not here");
+        assert!(Suite::candidates(7).is_empty());
+    }
+}
