@@ -11,7 +11,6 @@ use crate::config::Role;
 
 /// A client's or an access point's machine, on the operating system's randomness.
 // One of these per process: their size does not matter.
-#[expect(clippy::large_enum_variant, reason = "there is one per process")]
 pub enum Machine {
     /// An access point's.
     AccessPoint(ApLink<OsRandom>),
