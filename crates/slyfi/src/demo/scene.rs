@@ -60,9 +60,13 @@ impl Protocol {
     }
 }
 
-/// Hardware addresses as vendors give them: a client's is the same in both runs.
-const fn mac(i: u8) -> MacAddress {
-    MacAddress([0x00, 0x16, 0x6f, 0x20, 0x08, i])
+/// The hosts' addresses: over 802.11 as vendors give them, over SlyFi what a TAP interface has, local
+/// ones, which is all that an access point grants as a pseudonym.
+const fn mac(protocol: Protocol, i: u8) -> MacAddress {
+    match protocol {
+        Protocol::WifiOpen => MacAddress([0x00, 0x16, 0x6f, 0x20, 0x08, i]),
+        Protocol::SlyFi => MacAddress([0x02, 0x16, 0x6f, 0x20, 0x08, i]),
+    }
 }
 
 const fn ip(i: u8) -> IpAddr {
@@ -114,8 +118,8 @@ fn content(air: &Air) -> Vec<u8> {
 
 /// What people do on the network: one fetches the file, one sends pings to the access point, one to
 /// another client.
-fn hosts(content: &[u8]) -> (IpHost, [IpHost; 3]) {
-    let host = |i: u8| IpHost::new(mac(i), &[(ip(i), 24)]);
+fn hosts(protocol: Protocol, content: &[u8]) -> (IpHost, [IpHost; 3]) {
+    let host = |i: u8| IpHost::new(mac(protocol, i), &[(ip(i), 24)]);
     let ap = host(0).with_file(PORT, content).started();
     let clients = [
         host(1).with_fetch(SocketAddr::new(ip(0), PORT)),
@@ -126,12 +130,14 @@ fn hosts(content: &[u8]) -> (IpHost, [IpHost; 3]) {
 }
 
 fn add_open(scene: &mut Scenario, content: &[u8]) {
+    let mac = |i| mac(Protocol::WifiOpen, i);
     // Everything that the referee looks for is there; that is what this run is to show.
     scene.air.referee().expect_findings();
     // expect: the constant has 1 to 32 bytes.
     let ssid = Ssid::new(NAME).expect("a name");
-    let node = |name: &str, i| secrets(NodeConfig::new(name), i).with_hardware_address(mac(i).0);
-    let (ap, clients) = hosts(content);
+    let node =
+        |name: &str, i| secrets(NodeConfig::new(name), mac(i)).with_hardware_address(mac(i).0);
+    let (ap, clients) = hosts(Protocol::WifiOpen, content);
     let make = |mut rng: SimRng, now: Now| {
         OpenAp::new(now, wifi_open::ApConfig::new(mac(0), ssid.clone()), &mut rng)
     };
@@ -143,6 +149,7 @@ fn add_open(scene: &mut Scenario, content: &[u8]) {
 }
 
 fn add_slyfi(scene: &mut Scenario, content: &[u8]) -> Result<()> {
+    let mac = |i| mac(Protocol::SlyFi, i);
     // One rate for everything, the one that 802.11 uses for data.
     let rate = TxMeta { rate: Rate::PEAK };
     let ap_config = ApConfig { rate, ..ApConfig::default() };
@@ -153,7 +160,7 @@ fn add_slyfi(scene: &mut Scenario, content: &[u8]) -> Result<()> {
     for i in 0..3 {
         pairings.push(pairing(&scene.air, i)?);
     }
-    let (ap, clients) = hosts(content);
+    let (ap, clients) = hosts(Protocol::SlyFi, content);
     let known = pairings.clone();
     let make = |rng: SimRng, now: Now| {
         let mut link = ApLink::new(ap_config, mac(0), rng, now);
@@ -163,7 +170,7 @@ fn add_slyfi(scene: &mut Scenario, content: &[u8]) -> Result<()> {
         }
         link
     };
-    scene.access_point(secrets(NodeConfig::new("access point"), 0), make, ap);
+    scene.access_point(secrets(NodeConfig::new("access point"), mac(0)), make, ap);
     for ((i, host), pairing) in (1..).zip(clients).zip(pairings) {
         let make = |rng: SimRng, now: Now| {
             let mut link = ClientLink::new(client_config, mac(i), rng, now);
@@ -171,14 +178,14 @@ fn add_slyfi(scene: &mut Scenario, content: &[u8]) -> Result<()> {
             let _ = link.add_pairing(now, pairing);
             link
         };
-        scene.client(secrets(NodeConfig::new("client"), i), make, host);
+        scene.client(secrets(NodeConfig::new("client"), mac(i)), make, host);
     }
     Ok(())
 }
 
 /// Tells the referee what must not be seen.
-fn secrets(config: NodeConfig, i: u8) -> NodeConfig {
-    config.with_secret("network name", NAME).with_secret("hardware address", mac(i).0)
+fn secrets(config: NodeConfig, mac: MacAddress) -> NodeConfig {
+    config.with_secret("network name", NAME).with_secret("hardware address", mac.0)
 }
 
 fn pairing(air: &Air, i: u64) -> Result<Pairing> {

@@ -55,7 +55,7 @@ fn s(v: u16) -> u16 {
     SBOX[usize::from(low)] ^ SBOX[usize::from(high)].swap_bytes()
 }
 
-/// The key as little-endian words: word k is Mk16(TK[2k+1], TK[2k]).
+/// The key as little-endian words: word k is `Mk16(TK[2k+1], TK[2k])`.
 fn words(tk: &[u8; 16]) -> [u16; 8] {
     core::array::from_fn(|k| u16::from_le_bytes([tk[2 * k], tk[2 * k + 1]]))
 }
