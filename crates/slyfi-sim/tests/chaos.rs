@@ -241,7 +241,7 @@ fn run(seed: u64) -> Result<(), String> {
 
 #[test]
 fn nothing_breaks_and_nothing_leaks_whatever_happens() {
-    let sweep = Sweep::from_env(30);
+    let sweep = Sweep::from_env(120);
     if let Err(failure) = sweep.run(run) {
         let o = options(&mut SimRng::new(failure.seed).split("chaos", 0));
         panic!("{failure}\n{o:?}");

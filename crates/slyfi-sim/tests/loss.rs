@@ -88,7 +88,7 @@ fn run(seed: u64) -> Result<(), String> {
 
 #[test]
 fn delivered_data_is_what_was_sent_over_every_air() {
-    let sweep = Sweep::from_env(120);
+    let sweep = Sweep::from_env(2_000);
     if let Err(failure) = sweep.run(run) {
         let o = options(failure.seed);
         panic!("{failure}\n{:?} {:?}", o.suite, o.quality);

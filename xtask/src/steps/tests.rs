@@ -11,7 +11,12 @@ pub fn run(context: &Context<'_>) -> Outcome {
     if context.options.tier == Tier::Quick {
         args.extend(["--lib", "--bins"]);
     }
-    match context.run("test", &mut context.cargo(&args), 3600) {
+    let mut cargo = context.cargo(&args);
+    if context.options.tier == Tier::Full {
+        // How many seeds every sweep of the simulator takes; without it each has its own number.
+        cargo.env("SLYFI_SEEDS", "5000");
+    }
+    match context.run("test", &mut cargo, 3600) {
         Ok(done) => Outcome::Ran(tally(&done.output, done.ok)),
         Err(why) => Outcome::Failed(why),
     }
