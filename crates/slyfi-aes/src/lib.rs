@@ -11,7 +11,7 @@
 //! No `std`, no allocation, no knowledge of a protocol.
 //!
 //! # Backends
-//! [`backend`] finds the best one once, from CPUID and XCR0 alone, and a key keeps the one that it was
+//! [`backend()`] finds the best one once, from CPUID and XCR0 alone, and a key keeps the one that it was
 //! made for. Every SIMD kernel has a safe twin, the RustCrypto ciphers behind [`Backend::Portable`],
 //! and `tests/kernels` runs one test body over all of them. All of them take the same time whatever
 //! the keys and the data are: the kernels have no table and no branch on either.
