@@ -1,15 +1,30 @@
 //! `cargo test`.
 
 use crate::context::Context;
+use crate::machine::Need;
 use crate::options::Tier;
 use crate::step::Outcome;
 use crate::tally::Tally;
+
+/// What some tests hold our programs against; without them those say that they were skipped, and
+/// fail in CI.
+const NEEDS: [Need; 4] = [
+    Need { what: "ip", package: "iproute2" },
+    Need { what: "tshark", package: "tshark" },
+    Need { what: "spin", package: "spin" },
+    Need { what: "gcc", package: "gcc" },
+];
 
 /// Runs the workspace's tests: in the quick tier those inside the libraries and binaries only.
 pub fn run(context: &Context<'_>) -> Outcome {
     let mut args = vec!["test", "--workspace", "--no-fail-fast"];
     if context.options.tier == Tier::Quick {
         args.extend(["--lib", "--bins"]);
+    }
+    if context.options.tier != Tier::Quick
+        && let Err(why) = context.machine.ensure(&NEEDS)
+    {
+        println!("    some tests will be skipped: {why}");
     }
     let mut cargo = context.cargo(&args);
     if context.options.tier == Tier::Full {
