@@ -36,6 +36,30 @@ const MAX_REPLIES: usize = 1_024;
 const ASSOCIATION_PATIENCE: Duration = Duration::from_secs(5);
 
 impl<R: SecureRandom> ApLink<R> {
+    /// Opens a client's message; returns the interval of its address, too.
+    ///
+    /// A recording costs no cryptography, nor does one with another body behind its header.
+    fn open_request(
+        &self,
+        index: u32,
+        interval_low: u32,
+        header: usize,
+        body: &mut [u8],
+    ) -> Result<(u64, tryst::Opened), DropReason> {
+        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
+        if header_mac(body, header).is_some_and(|m| self.replay.knows(pairing.id(), m)) {
+            return Err(DropReason::Replayed);
+        }
+        let wall = self.now.wall;
+        let interval =
+            self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
+        let keys =
+            self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
+        let opened = tryst::open(pairing.suite(), &keys, body, header)
+            .map_err(|_| DropReason::TrystUnverified)?;
+        Ok((interval, opened))
+    }
+
     pub(super) fn on_tryst(
         &mut self,
         meta: RxMeta,
@@ -45,19 +69,9 @@ impl<R: SecureRandom> ApLink<R> {
         header: usize,
         body: &mut [u8],
     ) -> Result<(), DropReason> {
+        let (interval, opened) = self.open_request(index, interval_low, header, body)?;
         let wall = self.now.wall;
         let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
-        // A recording costs no cryptography, nor does one with another body behind its header.
-        let seen = header_mac(body, header).is_some_and(|m| self.replay.knows(pairing.id(), m));
-        if seen {
-            return Err(DropReason::Replayed);
-        }
-        let interval =
-            self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
-        let keys =
-            self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
-        let opened = tryst::open(pairing.suite(), &keys, body, header)
-            .map_err(|_| DropReason::TrystUnverified)?;
         let payload = body.get(opened.payload.clone()).ok_or(DropReason::Malformed)?;
         let message = TrystMessage::parse(payload).map_err(|_| DropReason::Malformed)?;
 
@@ -259,23 +273,9 @@ impl<R: SecureRandom> ApLink<R> {
         header: usize,
         body: &mut [u8],
     ) -> Result<(), DropReason> {
+        // What was heard in its time is a recording, and tells nothing of any clock.
+        let (_, opened) = self.open_request(index, interval_low, header, body)?;
         let wall = self.now.wall;
-        let pairing = self.directory.get(index).ok_or(DropReason::Foreign)?;
-        // A recording costs no cryptography, nor does one with another body behind its header.
-        let seen = header_mac(body, header).is_some_and(|m| self.replay.knows(pairing.id(), m));
-        if seen {
-            return Err(DropReason::Replayed);
-        }
-        let interval =
-            self.directory.resolve(index, interval_low, wall).ok_or(DropReason::Foreign)?;
-        let keys =
-            self.directory.receiving(index, interval).map_err(|_| DropReason::TrystUnverified)?;
-        let opened = tryst::open(pairing.suite(), &keys, body, header)
-            .map_err(|_| DropReason::TrystUnverified)?;
-        if self.replay.knows(pairing.id(), &opened.header_mac) {
-            // It was heard in its time: this is a recording, and tells nothing of any clock.
-            return Err(DropReason::Replayed);
-        }
         let payload = body.get(opened.payload).ok_or(DropReason::Malformed)?;
         if class == Class::Probe
             && TrystMessage::parse(payload).is_ok()
