@@ -1,0 +1,1 @@
+//! SlyFi's core and CCM with no operating system.

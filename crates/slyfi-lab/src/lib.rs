@@ -1,0 +1,1 @@
+//! Experiments on real components: tables, plots, verdicts.

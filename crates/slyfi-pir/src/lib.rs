@@ -1,0 +1,1 @@
+//! Private information retrieval: reading a row of a public table without telling which.

@@ -1,0 +1,1 @@
+//! Subscribers who authenticate to hotspots without saying who they are: the table, its audit, the service.
