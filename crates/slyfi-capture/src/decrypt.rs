@@ -3,7 +3,7 @@
 use crate::engine::{Engine, Outcome};
 use crate::link_layer::{Contents, contents};
 use crate::report::{FileReport, Report};
-use crate::{CaptureError, CaptureReader, Key, Packet, Sink};
+use crate::{CaptureError, Input, Key, Packet, Sink};
 use std::path::PathBuf;
 
 /// How often the files are read to learn keys, at most. What one pass learns late (a network's name, a
@@ -18,6 +18,20 @@ pub struct Options {
     pub single_pass: bool,
 }
 
+/// How far a run is, for whoever shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Whether keys are being learned; else frames are being opened.
+    pub is_learning: bool,
+    /// Which file, from 0.
+    pub file: usize,
+    /// Packets read so far, over all passes.
+    pub packets: u64,
+}
+
+/// How many packets are read between two reports of progress.
+const PROGRESS_EVERY: u64 = 1024;
+
 /// Opens what `keys` open in `files` and hands it to `sink`, in order.
 ///
 /// # Errors
@@ -29,12 +43,31 @@ pub fn decrypt(
     options: Options,
     sink: &mut dyn Sink,
 ) -> Result<Report, CaptureError> {
+    let mut inputs = files.iter().map(|f| Input::path(f)).collect::<Result<Vec<_>, _>>()?;
+    decrypt_inputs(&mut inputs, keys, options, sink, &mut |_| {})
+}
+
+/// Does what [`decrypt`] does with inputs of any kind, and tells how far it is.
+///
+/// # Errors
+/// Those of [`decrypt`].
+pub fn decrypt_inputs(
+    inputs: &mut [Input],
+    keys: &[Key],
+    options: Options,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Report, CaptureError> {
     let mut engine = Engine::new(keys);
     let mut known = 0;
+    let mut packets = 0;
     for _ in 0..if options.single_pass { 0 } else { MAX_LEARNING } {
-        for (index, path) in files.iter().enumerate() {
-            each_frame(path, &mut FileReport::default(), |packet, frame, bad_fcs| {
-                engine.observe(index, packet.number, packet.timestamp, frame, bad_fcs);
+        for (index, input) in inputs.iter_mut().enumerate() {
+            each_frame(input, &mut FileReport::default(), |packet, frame| {
+                tell(progress, true, index, &mut packets);
+                if let Some((frame, bad_fcs)) = frame {
+                    engine.observe(index, packet.number, packet.timestamp, frame, bad_fcs);
+                }
                 Ok(())
             })?;
         }
@@ -45,10 +78,13 @@ pub fn decrypt(
         known = engine.knowledge();
     }
     let mut reports = Vec::new();
-    for (index, path) in files.iter().enumerate() {
-        let mut file = FileReport { path: path.display().to_string(), ..FileReport::default() };
+    for (index, input) in inputs.iter_mut().enumerate() {
+        let path = input.name().display().to_string();
+        let mut file = FileReport { path, ..FileReport::default() };
         let mut malformed = 0;
-        each_frame(path, &mut file, |packet, frame, bad_fcs| {
+        each_frame(input, &mut file, |packet, frame| {
+            tell(progress, false, index, &mut packets);
+            let Some((frame, bad_fcs)) = frame else { return Ok(()) };
             match engine.observe(index, packet.number, packet.timestamp, frame, bad_fcs) {
                 Outcome::Opened(opened) => sink.opened(&opened).map_err(CaptureError::Write)?,
                 Outcome::Malformed => malformed += 1,
@@ -62,23 +98,33 @@ pub fn decrypt(
     Ok(engine.into_report(reports))
 }
 
+fn tell(progress: &mut dyn FnMut(Progress), is_learning: bool, file: usize, packets: &mut u64) {
+    *packets += 1;
+    if packets.is_multiple_of(PROGRESS_EVERY) {
+        progress(Progress { is_learning, file, packets: *packets });
+    }
+}
+
+/// Visits every packet, with the 802.11 frame in it and whether that is damaged, if there is one.
 fn each_frame(
-    path: &std::path::Path,
+    input: &mut Input,
     report: &mut FileReport,
-    mut visit: impl FnMut(&Packet, &[u8], bool) -> Result<(), CaptureError>,
+    mut visit: impl FnMut(&Packet, Option<(&[u8], bool)>) -> Result<(), CaptureError>,
 ) -> Result<(), CaptureError> {
-    let mut reader = CaptureReader::open(path)?;
+    let mut reader = input.reader()?;
     let mut packet = Packet::default();
     while reader.read(&mut packet)? {
         report.packets += 1;
         match contents(packet.link_type, &packet.data) {
             Contents::Frame { frame, bad_fcs } => {
                 report.frames += 1;
-                visit(&packet, &frame, bad_fcs)?;
+                visit(&packet, Some((&frame, bad_fcs)))?;
+                continue;
             }
             Contents::NotWireless => report.not_wireless += 1,
             Contents::Unreadable => report.unreadable += 1,
         }
+        visit(&packet, None)?;
     }
     report.is_cut = reader.is_cut();
     Ok(())

@@ -3,7 +3,9 @@
 use crate::KeyError;
 use slyfi_ciphers::danger::wep::WepKey;
 use slyfi_ciphers::handshake::KeyBytes;
+use std::io::Read;
 use std::str::FromStr;
+use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 /// One given key.
 ///
@@ -34,8 +36,8 @@ pub enum Key {
     Temporal(KeyBytes),
 }
 
-/// Text that does not print itself.
-#[derive(Clone, PartialEq, Eq)]
+/// Text that does not print itself and is erased when it goes.
+#[derive(Clone, PartialEq, Eq, Zeroize, ZeroizeOnDrop)]
 pub struct Secret(pub Vec<u8>);
 
 impl std::fmt::Debug for Secret {
@@ -88,15 +90,15 @@ fn passphrase(value: &str) -> Result<Key, KeyError> {
     let unescape = |s| {
         unescape(s).ok_or(bad("wpa-pwd: a per cent sign needs two hexadecimal digits; write %25"))
     };
-    let passphrase = unescape(phrase)?;
-    if !(8..=63).contains(&passphrase.len()) {
+    let passphrase = Secret(unescape(phrase)?);
+    if !(8..=63).contains(&passphrase.0.len()) {
         return Err(bad("wpa-pwd: a passphrase has 8 to 63 characters"));
     }
     let ssid = ssid.map(unescape).transpose()?;
     if ssid.as_ref().is_some_and(|s| s.is_empty() || s.len() > 32) {
         return Err(bad("wpa-pwd: an SSID has 1 to 32 octets"));
     }
-    Ok(Key::Passphrase { passphrase: Secret(passphrase), ssid })
+    Ok(Key::Passphrase { passphrase, ssid })
 }
 
 fn sized(value: &str, lengths: &[usize], what: &'static str) -> Result<KeyBytes, KeyError> {
@@ -106,18 +108,19 @@ fn sized(value: &str, lengths: &[usize], what: &'static str) -> Result<KeyBytes,
         .ok_or(bad(what))
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text
-        .bytes()
-        .filter(|b| *b != b':' && *b != b'-')
-        .map(|b| char::from(b).to_digit(16).map(|d| d as u8))
-        .collect::<Option<_>>()?;
-    let (pairs, rest) = digits.as_chunks::<2>();
-    rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
+fn hex(text: &str) -> Option<Zeroizing<Vec<u8>>> {
+    // With room from the start nothing is moved, and so nothing left behind.
+    let mut out = Zeroizing::new(Vec::with_capacity(text.len()));
+    let mut digits = text.bytes().filter(|b| *b != b':' && *b != b'-');
+    while let Some(high) = digits.next() {
+        let digit = |b: u8| Some(char::from(b).to_digit(16)? as u8);
+        out.push(digit(high)? << 4 | digit(digits.next()?)?);
+    }
+    Some(out)
 }
 
 fn unescape(text: &str) -> Option<Vec<u8>> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(b) = bytes.next() {
         if b != b'%' {
@@ -142,6 +145,23 @@ pub fn parse_key_file(text: &str) -> Result<Vec<Key>, KeyError> {
         .map(|(i, line)| line.parse().map_err(|e| KeyError { line: Some(i), ..e }))
         .collect()
 }
+
+/// Reads all of a stream as [`parse_key_file`] reads text, and erases what it read.
+///
+/// # Errors
+/// What reading says, and [`std::io::ErrorKind::InvalidData`] with a [`KeyError`].
+pub fn read_key_file(mut stream: impl std::io::Read) -> std::io::Result<Vec<Key>> {
+    let mut text = Zeroizing::new(String::with_capacity(MAX_KEY_FILE));
+    stream.by_ref().take(MAX_KEY_FILE as u64).read_to_string(&mut text)?;
+    if text.len() == MAX_KEY_FILE {
+        let what = "it is longer than a file of keys can be";
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, what));
+    }
+    parse_key_file(&text).map_err(|e| std::io::Error::new(std::io::ErrorKind::InvalidData, e))
+}
+
+/// A mebibyte holds more keys than anybody has, and a wrong file is noticed.
+const MAX_KEY_FILE: usize = 1 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -199,6 +219,13 @@ mod tests {
             assert!(value.is_empty() || value == "00" || !error.contains(value), "{error}");
         }
         assert!(!format!("{:?}", phrase("Induction", None)).contains("nduction"));
+    }
+
+    #[test]
+    fn a_stream_of_keys_is_read_and_one_without_end_is_not() {
+        assert_eq!(read_key_file(&b"wpa-pwd:12345678\n"[..]).unwrap().len(), 1);
+        assert!(read_key_file(std::io::repeat(b'#')).is_err());
+        assert!(read_key_file(&b"\xff\xfe"[..]).is_err());
     }
 
     #[test]

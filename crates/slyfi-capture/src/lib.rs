@@ -12,16 +12,18 @@
 pub mod decrypt;
 pub mod engine;
 pub mod error;
+pub mod input;
 pub mod key;
 pub mod link_layer;
 pub mod reader;
 pub mod report;
 pub mod writer;
 
-pub use decrypt::{Options, decrypt};
+pub use decrypt::{Options, Progress, decrypt, decrypt_inputs};
 pub use engine::{Engine, Opened, Outcome, Refusal};
 pub use error::{CaptureError, KeyError};
-pub use key::{Key, parse_key_file};
+pub use input::Input;
+pub use key::{Key, parse_key_file, read_key_file};
 pub use reader::{CaptureReader, Packet};
 pub use report::Report;
 pub use writer::{PcapWriter, PcapngSink, Sink};

@@ -4,6 +4,7 @@ use crate::CaptureError;
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapHeader};
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The first buffer, and the most it grows to for a block that does not fit.
@@ -54,15 +55,23 @@ impl CaptureReader {
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let file = File::open(path)
             .map_err(|source| CaptureError::Read { path: path.to_owned(), source })?;
-        let blocks = pcap_parser::create_reader(BUFFER, file).map_err(|e| match e {
+        CaptureReader::new(path, file)
+    }
+
+    /// Reads from anything; errors call it `name`.
+    ///
+    /// # Errors
+    /// [`CaptureError::Read`] and [`CaptureError::NotACapture`].
+    pub fn new(name: &Path, stream: impl Read + Send + 'static) -> Result<Self, CaptureError> {
+        let blocks = pcap_parser::create_reader(BUFFER, stream).map_err(|e| match e {
             PcapError::ReadError => CaptureError::Read {
-                path: path.to_owned(),
+                path: name.to_owned(),
                 source: std::io::Error::other("reading failed"),
             },
-            _ => CaptureError::NotACapture { path: path.to_owned() },
+            _ => CaptureError::NotACapture { path: name.to_owned() },
         })?;
         Ok(CaptureReader {
-            path: path.to_owned(),
+            path: name.to_owned(),
             blocks,
             legacy: None,
             interfaces: Vec::new(),

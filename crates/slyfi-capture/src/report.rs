@@ -86,6 +86,36 @@ impl Report {
     }
 }
 
+/// How many transmitters the table shows: a capture full of forged addresses has a million of them.
+const MAX_ROWS: usize = 100;
+
+impl Report {
+    /// One row for each transmitter, those with most protected frames if there are too many.
+    fn transmitter_table(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.transmitters.is_empty() {
+            return Ok(());
+        }
+        let mut shown: Vec<_> = self.transmitters.iter().collect();
+        if shown.len() > MAX_ROWS {
+            shown.sort_by_key(|(_, t)| std::cmp::Reverse(t.protected));
+            shown.truncate(MAX_ROWS);
+        }
+        writeln!(f, "{:<17}  {:>9}  {:>7}  by / refused", "transmitter", "protected", "opened")?;
+        for (address, t) in &shown {
+            let ciphers = t.by_cipher.iter().map(|(cipher, n)| format!("{cipher} {n}"));
+            let refused = t.refused.iter().map(|(why, n)| format!("{n} refused: {why}"));
+            let repeated = (t.repeated > 0).then(|| format!("{} repeated", t.repeated));
+            let notes: Vec<String> = ciphers.chain(repeated).chain(refused).collect();
+            let (protected, opened) = (t.protected, t.opened);
+            writeln!(f, "{address:<17}  {protected:>9}  {opened:>7}  {}", notes.join(", "))?;
+        }
+        match self.transmitters.len() - shown.len() {
+            0 => Ok(()),
+            more => writeln!(f, "and {more} transmitters more; JSON has them all"),
+        }
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for file in &self.files {
@@ -116,19 +146,7 @@ impl fmt::Display for Report {
                 None => writeln!(f, ": {} pairwise key(s)", h.pairwise_keys)?,
             }
         }
-        for (address, t) in &self.transmitters {
-            write!(f, "{address}: {} protected, {} opened", t.protected, t.opened)?;
-            for (cipher, n) in &t.by_cipher {
-                write!(f, ", {cipher} {n}")?;
-            }
-            for (refusal, n) in &t.refused {
-                write!(f, ", {n} refused: {refusal}")?;
-            }
-            if t.repeated > 0 {
-                write!(f, ", {} repeated", t.repeated)?;
-            }
-            writeln!(f)?;
-        }
+        self.transmitter_table(f)?;
         let (protected, opened) = self.totals();
         writeln!(f, "{opened} of {protected} protected frames opened")
     }
