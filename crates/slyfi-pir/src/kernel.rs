@@ -1,0 +1,1 @@
+//! Products of byte tables with vectors of words.
