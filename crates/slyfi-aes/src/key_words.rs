@@ -1,4 +1,4 @@
-use zeroize::Zeroize;
+use zeroize::{Zeroize, Zeroizing};
 
 /// `N` words of key material, each the sixteen bytes of a vector in memory order and aligned as the
 /// kernels load them: 11 round keys of AES-128, 15 of AES-256 (FIPS 197 §5.2), or 17 powers of a
@@ -15,8 +15,10 @@ impl<const N: usize> KeyWords<N> {
     /// A schedule that holds only the raw key, for the portable backend.
     pub(crate) fn raw(key: &[u8]) -> Self {
         let mut words = [0; N];
-        for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
-            *word = u128::from_ne_bytes(*bytes);
+        for (word, bytes) in words.iter_mut().zip(key.chunks(16)) {
+            let mut block = Zeroizing::new([0; 16]);
+            block[..bytes.len()].copy_from_slice(bytes);
+            *word = u128::from_ne_bytes(*block);
         }
         Self(words)
     }

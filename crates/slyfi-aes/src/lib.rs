@@ -40,6 +40,7 @@
 mod backend;
 mod batch;
 mod cbc_cmac;
+mod ccm;
 mod cmac;
 mod decrypt;
 mod encrypt;
@@ -56,6 +57,7 @@ mod x86;
 pub use backend::{Backend, backend};
 pub use batch::{CbcCmacOpen, CbcCmacSeal, open_batch, seal_batch};
 pub use cbc_cmac::CbcCmacKey;
+pub use ccm::{CcmHead, CcmKey};
 pub use cmac::Cmac;
 pub use decrypt::DecryptKey;
 pub use encrypt::EncryptKey;

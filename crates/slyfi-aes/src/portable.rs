@@ -6,5 +6,6 @@
 
 pub(crate) mod block;
 pub(crate) mod cbc;
+pub(crate) mod ccm;
 pub(crate) mod gcm;
 pub(crate) mod mac;

@@ -31,3 +31,21 @@ fn store(block: &mut Block, value: __m128i) {
     // SAFETY: a block is 16 writable bytes, and the instruction asks for no alignment.
     unsafe { _mm_storeu_si128(block.as_mut_ptr().cast(), value) }
 }
+
+/// Loads fewer than 16 bytes, zeros after them.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn load_part(bytes: &[u8]) -> __m128i {
+    let mut block = [0; 16];
+    block[..bytes.len()].copy_from_slice(bytes);
+    load(&block)
+}
+
+/// Stores as many bytes as fit.
+#[inline]
+#[target_feature(enable = "sse2")]
+fn store_part(bytes: &mut [u8], value: __m128i) {
+    let mut block = [0; 16];
+    store(&mut block, value);
+    bytes.copy_from_slice(&block[..bytes.len()]);
+}

@@ -8,13 +8,14 @@ Each line is a kind and its fields in hexadecimal, `-` for an empty or absent on
     cbc-cmac  encryption-key mac-key iv mac-prefix plaintext ciphertext tag
     cmac      key message tag
     gcm       key nonce aad plaintext ciphertext tag
+    ccm       key nonce aad plaintext ciphertext tag
 """
 import random
 
 import cryptography
 from cryptography.hazmat.backends.openssl import backend
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+from cryptography.hazmat.primitives.ciphers.aead import AESCCM, AESGCM
 from cryptography.hazmat.primitives.cmac import CMAC
 
 SEED = 2008
@@ -49,3 +50,11 @@ for length in [*range(0, 70), 127, 128, 129, 240, 241, 255, 256, 257, 511, 512, 
         plain = noise.randbytes(length)
         sealed = AESGCM(key).encrypt(nonce, plain, aad)
         line("gcm", key, nonce, aad, plain, sealed[:-16], sealed[-16:])
+for length in [*range(0, 70), 127, 128, 129, 255, 256, 257, 1500, 2304]:
+    # L is 15 less the nonce's length, and the message has to fit its length field.
+    key, nonce = noise.randbytes(noise.choice([16, 24, 32])), noise.randbytes(noise.randrange(7, 14))
+    aad = noise.randbytes(noise.choice([0, 1, 13, 14, 15, 22, 30, 300]))
+    plain = noise.randbytes(length)
+    tag = noise.randrange(4, 17, 2)
+    sealed = AESCCM(key, tag_length=tag).encrypt(nonce, plain, aad)
+    line("ccm", key, nonce, aad, plain, sealed[:-tag], sealed[-tag:])

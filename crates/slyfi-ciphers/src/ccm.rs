@@ -1,20 +1,13 @@
 //! CCM from its specification (RFC 3610; also NIST SP 800-38C): CTR encryption and CBC-MAC under one
-//! key, in one pass over the data.
+//! key, in one pass over the data (the loop is `slyfi-aes`'s; what it is given is written here).
 //!
 //! ```text
 //!   B0 = flags | nonce (15−L) | length (L)        CBC-MAC over B0, the associated data, the message
 //!   Ai = flags | nonce (15−L) | i (L)             CTR: A0 covers the tag, A1… the message
 //! ```
 
-use aes::cipher::{
-    Array, BlockCipherEncBackend, BlockCipherEncClosure, BlockCipherEncrypt, BlockSizeUser,
-    KeyInit, consts::U16,
-};
+use slyfi_aes::{Block, CcmHead, CcmKey};
 use slyfi_base::Undecryptable;
-use subtle::ConstantTimeEq;
-use zeroize::Zeroize;
-
-type Block = Array<u8, U16>;
 
 /// The two sizes that a use of CCM fixes (RFC 3610 §2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,23 +52,24 @@ impl Parameters {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadLength;
 
-/// A CCM key over a block cipher (`aes::Aes128`, `Aes192`, `Aes256`).
-#[derive(Clone)]
-pub struct Ccm<C> {
-    cipher: C,
+/// A CCM key over AES of any size.
+#[derive(Clone, Debug)]
+pub struct Ccm {
+    key: CcmKey,
     parameters: Parameters,
 }
 
-impl<C> core::fmt::Debug for Ccm<C> {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Ccm").field("parameters", &self.parameters).finish_non_exhaustive()
-    }
-}
-
-impl<C: KeyInit + BlockCipherEncrypt<BlockSize = U16>> Ccm<C> {
-    /// Expands `key`; `None` when it has not the cipher's key length.
+impl Ccm {
+    /// Expands `key`, AES-128, AES-192 or AES-256 by its length; `None` for a length that AES has not.
     pub fn new(key: &[u8], parameters: Parameters) -> Option<Self> {
-        Some(Ccm { cipher: C::new_from_slice(key).ok()?, parameters })
+        let key = if let Ok(key) = key.try_into() {
+            CcmKey::new_128(key)
+        } else if let Ok(key) = key.try_into() {
+            CcmKey::new_192(key)
+        } else {
+            CcmKey::new_256(key.try_into().ok()?)
+        };
+        Some(Ccm { key, parameters })
     }
 
     /// Returns the parameters.
@@ -98,7 +92,8 @@ impl<C: KeyInit + BlockCipherEncrypt<BlockSize = U16>> Ccm<C> {
         tag: &mut [u8],
     ) -> Result<(), BadLength> {
         self.check(nonce, data, tag)?;
-        let full = self.run(Direction::Seal, nonce, aad, data);
+        let (blocks, rest) = FirstBlocks::new(self.parameters, nonce, aad, data.len());
+        let full = self.key.seal_in_place(&blocks.head(rest), data);
         tag.copy_from_slice(full.get(..tag.len()).unwrap_or(&full));
         Ok(())
     }
@@ -106,8 +101,8 @@ impl<C: KeyInit + BlockCipherEncrypt<BlockSize = U16>> Ccm<C> {
     /// Decrypts `data` in place and compares the tag in constant time (RFC 3610 §2.5).
     ///
     /// # Errors
-    /// [`Undecryptable`] when the tag does not verify or a length is not allowed; `data` is zeroed
-    /// then, so that nothing unverified can be used.
+    /// [`Undecryptable`] when the tag does not verify or a length is not allowed; if it was the tag,
+    /// `data` is zeroed, so that nothing unverified can be used.
     pub fn open_in_place(
         &self,
         nonce: &[u8],
@@ -116,12 +111,8 @@ impl<C: KeyInit + BlockCipherEncrypt<BlockSize = U16>> Ccm<C> {
         tag: &[u8],
     ) -> Result<(), Undecryptable> {
         self.check(nonce, data, tag).map_err(|BadLength| Undecryptable)?;
-        let full = self.run(Direction::Open, nonce, aad, data);
-        if full.get(..tag.len()).is_some_and(|t| t.ct_eq(tag).into()) {
-            return Ok(());
-        }
-        data.zeroize();
-        Err(Undecryptable)
+        let (blocks, rest) = FirstBlocks::new(self.parameters, nonce, aad, data.len());
+        self.key.open_in_place(&blocks.head(rest), data, tag).map_err(|_| Undecryptable)
     }
 
     fn check(&self, nonce: &[u8], data: &[u8], tag: &[u8]) -> Result<(), BadLength> {
@@ -131,107 +122,43 @@ impl<C: KeyInit + BlockCipherEncrypt<BlockSize = U16>> Ccm<C> {
             && data.len() as u64 <= p.max_len();
         if fits { Ok(()) } else { Err(BadLength) }
     }
+}
 
-    fn run(&self, direction: Direction, nonce: &[u8], aad: &[u8], data: &mut [u8]) -> [u8; 16] {
-        let p = self.parameters;
+/// The blocks of one message that are not its data: A0, B0 and, if there is associated data, B1, in
+/// which its length stands.
+#[derive(Clone, Copy)]
+struct FirstBlocks {
+    a0: Block,
+    b: [Block; 2],
+    has_aad: bool,
+}
+
+impl FirstBlocks {
+    /// Formats them (RFC 3610 §2.2, §2.3) for a message of `len` bytes; also returns the associated
+    /// data that did not fit in. The lengths must be those of the parameters.
+    fn new<'a>(p: Parameters, nonce: &[u8], aad: &'a [u8], len: usize) -> (Self, &'a [u8]) {
         let mut a0 = [0; 16];
-        a0[0] = p.l - 1;
-        a0[1..1 + nonce.len()].copy_from_slice(nonce);
-        let mut b0 = a0;
-        b0[0] |= u8::from(!aad.is_empty()) << 6 | ((p.m - 2) / 2) << 3;
-        // The counter of A0 is zero, so the length goes where zeros are; `check` saw that it fits.
-        let b0 = u128::from_be_bytes(b0) | data.len() as u128;
-        let mut tag = [0; 16];
-        self.cipher.encrypt_with_backend(Chains {
-            direction,
-            b0,
-            a0: u128::from_be_bytes(a0),
-            aad,
-            data,
-            tag: &mut tag,
-        });
-        tag
+        for (byte, value) in a0.iter_mut().zip([p.l - 1].iter().chain(nonce)) {
+            *byte = *value;
+        }
+        let has_aad = !aad.is_empty();
+        let flags = u128::from(u8::from(has_aad) << 6 | ((p.m - 2) / 2) << 3);
+        // The counter of A0 is zero, so the length goes where zeros are.
+        let b0 = u128::from_be_bytes(a0) | flags << 120 | len as u128;
+        let (prefix, used) = encoded_length(aad.len() as u64);
+        let (front, rest) = aad.split_at(aad.len().min(16 - used));
+        let mut b1 = [0; 16];
+        for (byte, value) in b1.iter_mut().zip(prefix.iter().take(used).chain(front)) {
+            *byte = *value;
+        }
+        (FirstBlocks { a0, b: [b0.to_be_bytes(), b1], has_aad }, rest)
     }
-}
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Direction {
-    Seal,
-    Open,
-}
-
-/// Both chains of one message. It is a closure over the backend so that the key schedule is loaded
-/// once and the two blocks of each step, which do not depend on one another, are in flight together:
-/// CBC-MAC is a serial chain that leaves the processor idle, and CTR fills the gaps.
-struct Chains<'a> {
-    direction: Direction,
-    b0: u128,
-    a0: u128,
-    aad: &'a [u8],
-    data: &'a mut [u8],
-    tag: &'a mut [u8; 16],
-}
-
-impl BlockSizeUser for Chains<'_> {
-    type BlockSize = U16;
-}
-
-impl BlockCipherEncClosure for Chains<'_> {
-    #[inline(always)]
-    fn call<B: BlockCipherEncBackend<BlockSize = U16>>(self, backend: &B) {
-        let Chains { direction, b0, a0, aad, data, tag } = self;
-        let mut mac = Block::from(b0.to_be_bytes());
-        backend.encrypt_block_inplace(&mut mac);
-        if !aad.is_empty() {
-            mac_aad(backend, &mut mac, aad);
-        }
-        let mut counter = a0;
-        let (blocks, rest) = data.as_chunks_mut::<16>();
-        for block in blocks {
-            counter += 1;
-            let mut stream = Block::from(counter.to_be_bytes());
-            backend.encrypt_block_inplace(&mut stream);
-            let text = u128::from_ne_bytes(*block);
-            let other = text ^ u128::from_ne_bytes(stream.into());
-            *block = other.to_ne_bytes();
-            let plain = if direction == Direction::Seal { text } else { other };
-            let chained = u128::from_ne_bytes(mac.into()) ^ plain;
-            mac = Block::from(chained.to_ne_bytes());
-            backend.encrypt_block_inplace(&mut mac);
-        }
-        if !rest.is_empty() {
-            let mut stream = Block::from((counter + 1).to_be_bytes());
-            backend.encrypt_block_inplace(&mut stream);
-            for ((byte, s), m) in rest.iter_mut().zip(&stream).zip(&mut mac) {
-                let other = *byte ^ s;
-                *m ^= if direction == Direction::Seal { *byte } else { other };
-                *byte = other;
-            }
-            backend.encrypt_block_inplace(&mut mac);
-        }
-        let mut s0 = Block::from(a0.to_be_bytes());
-        backend.encrypt_block_inplace(&mut s0);
-        for ((t, m), s) in tag.iter_mut().zip(&mac).zip(&s0) {
-            *t = m ^ s;
-        }
-        mac.zeroize();
-    }
-}
-
-/// Adds the associated data with its length in front, padded with zeros (RFC 3610 §2.2).
-#[inline(always)]
-fn mac_aad<B: BlockCipherEncBackend<BlockSize = U16>>(backend: &B, mac: &mut Block, aad: &[u8]) {
-    let (prefix, used) = encoded_length(aad.len() as u64);
-    let (first, rest) = aad.split_at(aad.len().min(16 - used));
-    for (m, b) in mac.iter_mut().zip(prefix.iter().take(used).chain(first)) {
-        *m ^= b;
-    }
-    backend.encrypt_block_inplace(mac);
-    for block in rest.chunks(16) {
-        for (m, b) in mac.iter_mut().zip(block) {
-            *m ^= b;
-        }
-        backend.encrypt_block_inplace(mac);
+    /// The same as the kernel takes it, with the rest of the associated data.
+    fn head<'a>(&'a self, rest: &'a [u8]) -> CcmHead<'a> {
+        let [b0, _] = &self.b;
+        let first = if self.has_aad { &self.b[..] } else { core::slice::from_ref(b0) };
+        CcmHead { counter: self.a0, first, rest }
     }
 }
 
@@ -275,7 +202,7 @@ mod tests {
 
     #[test]
     fn messages_longer_than_the_length_field_are_refused() {
-        let ccm = Ccm::<aes::Aes128>::new(&[7; 16], Parameters::CCMP_128).unwrap();
+        let ccm = Ccm::new(&[7; 16], Parameters::CCMP_128).unwrap();
         let (mut long, mut tag) = ([0; 65_536], [0; 8]);
         assert_eq!(ccm.seal_in_place(&[0; 13], &[], &mut long, &mut tag), Err(BadLength));
         assert_eq!(ccm.seal_in_place(&[0; 13], &[], &mut long[1..], &mut tag), Ok(()));

@@ -10,19 +10,17 @@ use crate::packet::{
     HEADER_LEN, KeyId, PacketCipher, PacketKey, PacketNumber, PacketOpened, emit_header,
     parse_header,
 };
-use aes::cipher::{BlockCipherEncrypt, KeyInit, consts::U16};
-use aes::{Aes128, Aes256};
 use slyfi_base::{Opened, Overhead, Undecryptable};
 use slyfi_wire::ieee80211::{MacHeader, Type};
 
-/// A CCMP temporal key over AES of either size, with a MIC of `MIC` bytes.
+/// A CCMP temporal key with a MIC of `MIC` bytes: 8 over AES-128, 16 over AES-256.
 #[derive(Clone, Debug)]
-pub struct CcmpKey<C, const MIC: usize>(Ccm<C>);
+pub struct CcmpKey<const MIC: usize>(Ccm);
 
 /// A CCMP-128 temporal key.
-pub type Ccmp128Key = CcmpKey<Aes128, 8>;
+pub type Ccmp128Key = CcmpKey<8>;
 /// A CCMP-256 temporal key.
-pub type Ccmp256Key = CcmpKey<Aes256, 16>;
+pub type Ccmp256Key = CcmpKey<16>;
 /// CCMP-128 as a link cipher.
 pub type Ccmp128 = PacketCipher<Ccmp128Key>;
 /// CCMP-256 as a link cipher.
@@ -31,14 +29,14 @@ pub type Ccmp256 = PacketCipher<Ccmp256Key>;
 impl Ccmp128Key {
     /// Expands a temporal key.
     pub fn new(tk: &[u8; 16]) -> Self {
-        CcmpKey(Ccm::new(tk, Parameters::CCMP_128).expect("Aes128 takes sixteen bytes"))
+        CcmpKey(Ccm::new(tk, Parameters::CCMP_128).expect("AES-128 takes sixteen bytes"))
     }
 }
 
 impl Ccmp256Key {
     /// Expands a temporal key.
     pub fn new(tk: &[u8; 32]) -> Self {
-        CcmpKey(Ccm::new(tk, Parameters::CCMP_256).expect("Aes256 takes thirty-two bytes"))
+        CcmpKey(Ccm::new(tk, Parameters::CCMP_256).expect("AES-256 takes thirty-two bytes"))
     }
 }
 
@@ -51,10 +49,7 @@ fn nonce(header: &MacHeader<'_>, number: PacketNumber) -> Option<[u8; 13]> {
     Some([flags, a, b, c, d, e, f, p5, p4, p3, p2, p1, p0])
 }
 
-impl<C, const MIC: usize> PacketKey for CcmpKey<C, MIC>
-where
-    C: KeyInit + BlockCipherEncrypt<BlockSize = U16> + Clone,
-{
+impl<const MIC: usize> PacketKey for CcmpKey<MIC> {
     const OVERHEAD: Overhead = Overhead { headroom: HEADER_LEN, tailroom: MIC };
 
     fn seal_at(

@@ -2,6 +2,7 @@
 
 pub(crate) mod batch;
 pub(crate) mod cbc;
+pub(crate) mod ccm;
 pub(crate) mod ecb;
 pub(crate) mod gcm;
 pub(crate) mod ghash;

@@ -3,6 +3,8 @@
 
 use core::arch::x86_64::*;
 
+use zeroize::Zeroizing;
+
 use super::{load, store};
 use crate::Block;
 use crate::key_words::KeyWords;
@@ -25,6 +27,30 @@ pub(crate) fn expand_128(key: &[u8; 16]) -> KeyWords<11> {
         keys[i] = next_128(keys[i - 1], RCON[i - 1]);
     }
     KeyWords(keys.map(|key| word(key)))
+}
+
+/// The round keys of an AES-192 key, thirteen, and zeros after them. Word by word, since a round key
+/// is not a whole number of steps; no key on the air is of this size.
+#[target_feature(enable = "aes,sse4.1")]
+pub(crate) fn expand_192(key: &[u8; 24]) -> KeyWords<15> {
+    let mut words = Zeroizing::new([0_u32; 60]);
+    for (word, bytes) in words.iter_mut().zip(key.as_chunks().0) {
+        *word = u32::from_ne_bytes(*bytes);
+    }
+    for i in 6..52 {
+        let mut word = words[i - 1];
+        if i % 6 == 0 {
+            let rotated = _mm_set1_epi32(word.rotate_right(8) as i32);
+            let substituted = _mm_aesenclast_si128(rotated, _mm_set1_epi32(RCON[i / 6 - 1]));
+            word = _mm_cvtsi128_si32(substituted) as u32;
+        }
+        words[i] = words[i - 6] ^ word;
+    }
+    let mut keys = KeyWords([0; 15]);
+    for (key, words) in keys.0.iter_mut().zip(words.as_chunks::<4>().0) {
+        *key = words.iter().rev().fold(0, |key, word| key << 32 | u128::from(*word));
+    }
+    keys
 }
 
 /// The round keys of an AES-256 key.

@@ -2,6 +2,7 @@
 
 mod batch;
 mod cbc_cmac;
+mod ccm;
 mod cmac;
 mod ecb;
 mod gcm;

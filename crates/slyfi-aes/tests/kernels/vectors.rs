@@ -1,7 +1,8 @@
 //! Vectors of an independent program (`vectors/make.py`, OpenSSL).
 
-use slyfi_aes::{CbcCmacKey, CbcCmacSeal, Cmac, GcmKey, seal_batch};
+use slyfi_aes::{CbcCmacKey, CbcCmacSeal, CcmKey, Cmac, GcmKey, seal_batch};
 
+use crate::ccm::Message;
 use crate::support::{backends, hex};
 
 const VECTORS: &str = include_str!("../../vectors/vectors.txt");
@@ -88,6 +89,21 @@ fn gcm() {
             assert_eq!(key.seal_in_place(&nonce, &aad, &mut data), tag, "{backend}");
             assert_eq!(data, sealed, "{backend}");
             assert_eq!(key.open_in_place(&nonce, &aad, &mut data, &tag), Ok(()), "{backend}");
+            assert_eq!(data, plain, "{backend}");
+        }
+    }
+}
+
+#[test]
+fn ccm_of_every_key_size() {
+    for backend in backends() {
+        for [key, nonce, aad, plain, sealed, tag] in lines("ccm") {
+            let message = Message::new(tag.len(), &nonce, &aad, plain.len());
+            let key = CcmKey::on(backend, &key);
+            let mut data = plain.clone();
+            let whole = key.seal_in_place(&message.head(), &mut data);
+            assert_eq!((&data, &whole[..tag.len()]), (&sealed, &tag[..]), "{backend}");
+            assert_eq!(key.open_in_place(&message.head(), &mut data, &tag), Ok(()));
             assert_eq!(data, plain, "{backend}");
         }
     }
