@@ -18,6 +18,24 @@ Examples:
   sudo slyfi pair --label laptop           on the access point: one URL and its QR code
   sudo slyfi join 'SLYFI://JOIN/…' --tap-address 10.83.0.2/24";
 
+const DECRYPT_HELP: &str = "\
+Keys:
+  wep:HEX                    WEP-40 or WEP-104
+  wpa-pwd:PASSPHRASE:SSID    a network's passphrase; %3a for a colon, %25 for a per cent sign
+  wpa-pwd:PASSPHRASE         the same for every network whose name the capture shows
+  wpa-psk:HEX                a PMK: of a passphrase, SAE, OWE or EAP
+  msk:HEX                    an EAP master session key
+  tk:HEX                     a temporal or group key, for captures without handshake
+
+What stands on a command line is in the process list and in the shell's history. --keys FILE keeps
+it out of both: one key a line, # begins a comment.
+
+Examples:
+  slyfi decrypt home.pcapng --keys home.keys --out open.pcapng
+  slyfi decrypt day1.pcap day2.pcap --key 'wpa-pwd:correct horse:my network' --json
+  slyfi decrypt home.pcapng --keys home.keys --out - | tshark -r -
+  tcpdump -i wlan0mon -w - | slyfi decrypt - --keys home.keys --out open.pcapng";
+
 /// A wireless link without identifiers: nobody who listens can tell who is talking, to whom, or
 /// whether two frames belong together.
 #[derive(Debug, Parser)]
@@ -83,6 +101,9 @@ Examples:
     Config(ConfigCommand),
     /// Watch an access point, three clients and an eavesdropper: ordinary 802.11, then SlyFi.
     Demo(DemoArgs),
+    /// Open captured Wi-Fi frames with keys that you have.
+    #[command(after_help = DECRYPT_HELP)]
+    Decrypt(DecryptArgs),
     /// Check files of test vectors.
     #[command(subcommand, hide = true)]
     Vectors(VectorsCommand),
@@ -286,6 +307,33 @@ pub struct DemoArgs {
     #[arg(long, default_value_t = 2008)]
     pub seed: u64,
     /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `decrypt`.
+#[derive(Debug, Args)]
+pub struct DecryptArgs {
+    /// Captures (pcap, pcapng), in order; - is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// A key; may be repeated.
+    #[arg(long, value_name = "KIND:VALUE")]
+    pub key: Vec<String>,
+    /// A file of keys, one a line; may be repeated; - is standard input.
+    #[arg(long, value_name = "FILE")]
+    pub keys: Vec<PathBuf>,
+    /// Write the opened frames here, as pcapng; - is standard output, and the report goes to standard
+    /// error then.
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace the file that --out names, if it exists.
+    #[arg(long, requires = "out")]
+    pub force: bool,
+    /// Read everything once: keys serve only frames after their handshake.
+    #[arg(long)]
+    pub single_pass: bool,
+    /// Print the report as JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -2,6 +2,7 @@
 
 mod config;
 mod daemon;
+mod decrypt;
 mod pair;
 mod query;
 mod vectors;
@@ -29,6 +30,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         Command::Metrics(target) => query::metrics(target),
         Command::Config(command) => config::run(command),
         Command::Demo(args) => crate::demo::run(args, paint),
+        Command::Decrypt(args) => decrypt::run(args),
         Command::Vectors(command) => vectors::run(command),
     }
 }
