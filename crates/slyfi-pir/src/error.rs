@@ -29,6 +29,11 @@ pub enum PrepareError {
         /// What was handed in.
         got: usize,
     },
+    /// There is not enough memory for the prepared table.
+    Memory {
+        /// How much was asked for, bytes.
+        bytes: usize,
+    },
     /// The progress callback asked to stop.
     Stopped,
 }
@@ -45,6 +50,9 @@ impl fmt::Display for PrepareError {
             PrepareError::Unsupported(why) => write!(f, "this table cannot be served: {why}"),
             PrepareError::TableLength { expected, got } => {
                 write!(f, "the table has {got} bytes, its shape says {expected}")
+            }
+            PrepareError::Memory { bytes } => {
+                write!(f, "there is no memory for another {bytes} bytes of prepared table")
             }
             PrepareError::Stopped => f.write_str("preparing the table was stopped"),
         }
@@ -132,6 +140,8 @@ pub enum WireError {
     Scheme(u8),
     /// A number out of its range, or padding that is not zero.
     Value,
+    /// The answer does not open: it is to another query or was changed.
+    Garbled,
 }
 
 impl fmt::Display for WireError {
@@ -143,6 +153,9 @@ impl fmt::Display for WireError {
             WireError::Version(v) => write!(f, "version {v} is not known here: update"),
             WireError::Scheme(s) => write!(f, "scheme {s} is not this table's"),
             WireError::Value => f.write_str("a number is out of its range"),
+            WireError::Garbled => {
+                f.write_str("the answer is not to this query, or was changed on its way")
+            }
         }
     }
 }

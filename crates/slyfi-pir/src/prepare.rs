@@ -38,14 +38,13 @@ pub struct Progress {
 pub(crate) struct Workload<'a> {
     how: &'a Preparation<'a>,
     total: u64,
-    next: AtomicU64,
     done: AtomicU64,
 }
 
 impl<'a> Workload<'a> {
     /// A workload of `total` pieces.
     pub(crate) fn new(how: &'a Preparation<'a>, total: u64) -> Self {
-        Workload { how, total, next: AtomicU64::new(0), done: AtomicU64::new(0) }
+        Workload { how, total, done: AtomicU64::new(0) }
     }
 
     /// Runs `work` on the pieces `0..total`, `scratch` made once per thread, and hands what comes
@@ -54,9 +53,22 @@ impl<'a> Workload<'a> {
         &self,
         scratch: impl Fn() -> S + Sync,
         work: impl Fn(&mut S, u64) -> T + Sync,
+        collect: impl FnMut(u64, T),
+    ) -> Result<(), PrepareError> {
+        self.run_stage(self.total, scratch, work, collect)
+    }
+
+    /// [`Workload::run`] of a stage of `pieces`, numbered from 0, for work where one stage needs
+    /// all of the one before.
+    pub(crate) fn run_stage<S, T: Send>(
+        &self,
+        pieces: u64,
+        scratch: impl Fn() -> S + Sync,
+        work: impl Fn(&mut S, u64) -> T + Sync,
         mut collect: impl FnMut(u64, T),
     ) -> Result<(), PrepareError> {
-        let workers = (self.how.workers.get() as u64).min(self.total).max(1);
+        let next = &AtomicU64::new(0);
+        let workers = (self.how.workers.get() as u64).min(pieces).max(1);
         // Bounded, so that workers cannot run ahead of the collector and fill the memory.
         let (results, collected) = std::sync::mpsc::sync_channel(2 * workers as usize);
         let mut stopped = false;
@@ -67,8 +79,8 @@ impl<'a> Workload<'a> {
                 scope.spawn(move || {
                     let mut scratch = scratch();
                     loop {
-                        let piece = self.next.fetch_add(1, Ordering::Relaxed);
-                        if piece >= self.total {
+                        let piece = next.fetch_add(1, Ordering::Relaxed);
+                        if piece >= pieces {
                             break;
                         }
                         // The collector goes away when it was asked to stop.

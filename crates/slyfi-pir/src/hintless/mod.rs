@@ -1,29 +1,57 @@
 //! Retrieval without a hint: the LWE answer packed into rings by the server.
 
-use crate::absent::Absent;
+mod bits;
+mod client;
+mod hint;
+pub mod packing;
+pub mod parameters;
+mod product;
+mod public;
+mod rounding;
+mod server;
+
 use crate::error::{PrepareError, SetupError, Unsupported};
 use crate::prepare::Preparation;
 use crate::scheme::{Scheme, Sizes};
 use crate::setup::{SchemeId, Setup};
 use crate::shape::Shape;
 
-/// The scheme `hintless`.
+pub use client::HintlessClient;
+pub use parameters::Layout;
+pub use server::HintlessServer;
+
+/// The scheme `hintless`. Its layout number is the number of ring elements of an answer.
 pub enum Hintless {}
 
 impl Scheme for Hintless {
     const ID: SchemeId = SchemeId::Hintless;
-    type Server = Absent;
-    type Client = Absent;
-    fn default_layout(_: Shape) -> Result<u32, Unsupported> {
-        Err(Unsupported("not written yet"))
+    type Server = HintlessServer;
+    type Client = HintlessClient;
+
+    fn default_layout(shape: Shape) -> Result<u32, Unsupported> {
+        Layout::best_blocks(shape)
     }
-    fn sizes(_: Shape, _: u32) -> Result<Sizes, Unsupported> {
-        Err(Unsupported("not written yet"))
+
+    fn sizes(shape: Shape, layout: u32) -> Result<Sizes, Unsupported> {
+        Ok(Layout::new(shape, layout)?.sizes())
     }
-    fn prepare(_: Shape, _: u32, _: &[u8], _: &Preparation<'_>) -> Result<Absent, PrepareError> {
-        Err(Unsupported("not written yet").into())
+
+    fn prepare(
+        shape: Shape,
+        layout: u32,
+        table: &[u8],
+        how: &Preparation<'_>,
+    ) -> Result<HintlessServer, PrepareError> {
+        let setup = Setup { scheme: Self::ID, layout, shape, seed: how.seed, hint: None };
+        HintlessServer::prepare(setup, Layout::new(shape, layout)?, table, how)
     }
-    fn client(_: &Setup, _: Option<&[u8]>) -> Result<Absent, SetupError> {
-        Err(Unsupported("not written yet").into())
+
+    fn client(setup: &Setup, hint: Option<&[u8]>) -> Result<HintlessClient, SetupError> {
+        if setup.scheme != Self::ID {
+            return Err(SetupError::Scheme(setup.scheme.code()));
+        }
+        setup.check_hint(hint)?;
+        let layout = Layout::new(setup.shape, setup.layout)?;
+        Ok(HintlessClient::new(setup.clone(), layout))
     }
 }

@@ -1,0 +1,200 @@
+//! The client half.
+
+use chacha20::ChaCha20Rng;
+use chacha20::rand_core::SeedableRng;
+use slyfi_base::SecureRandom;
+use subtle::{ConditionallySelectable, ConstantTimeEq};
+use zeroize::{Zeroize, Zeroizing};
+
+use super::hint::CENTRE;
+use super::packing::make_key;
+use super::parameters::{
+    ANSWER_A_BITS, ANSWER_B_BITS, BLOCK_BYTES, DEGREE, KEY_BYTES, Layout, PLAIN_BITS, RESIDUE_BITS,
+    RING,
+};
+use super::rounding::Rounding;
+use super::{bits, public};
+use crate::error::{IndexOutOfRange, WireError};
+use crate::retrieved::Retrieved;
+use crate::ring::{Evaluations, gaussian};
+use crate::scheme::{Client, Query, QueryState};
+use crate::setup::{SchemeId, Setup};
+use crate::wire;
+
+/// What a subscriber has of a table: its setup and the public polynomials.
+pub struct HintlessClient {
+    setup: Setup,
+    layout: Layout,
+    polynomials: Vec<Evaluations>,
+    rotation: Evaluations,
+    conjugation: Evaluations,
+}
+
+impl HintlessClient {
+    pub(super) fn new(setup: Setup, layout: Layout) -> Self {
+        HintlessClient {
+            polynomials: public::query_polynomials(&setup.seed, layout.polynomials()),
+            rotation: public::rotation(&setup.seed),
+            conjugation: public::conjugation(&setup.seed),
+            setup,
+            layout,
+        }
+    }
+}
+
+impl Client for HintlessClient {
+    fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    fn query(&self, index: u64, rng: &mut dyn SecureRandom) -> Result<Query, IndexOutOfRange> {
+        let rows = self.setup.shape.rows();
+        if index >= rows {
+            return Err(IndexOutOfRange { rows });
+        }
+        let mut seed = Zeroizing::new([0; 32]);
+        rng.fill(&mut *seed);
+        let mut random = ChaCha20Rng::from_seed(*seed);
+        let mut secret = Zeroizing::new(vec![0; DEGREE]);
+        let mut error = Zeroizing::new(vec![0; DEGREE]);
+        gaussian::sample(&mut random, &mut secret);
+
+        let mut bytes = wire::frame(SchemeId::Hintless, self.layout.sizes().query - wire::HEADER);
+        let (rotation, rest) = bytes[wire::HEADER..].split_at_mut(KEY_BYTES);
+        let (conjugation, words_out) = rest.split_at_mut(KEY_BYTES);
+        for (public, g, out) in
+            [(&self.rotation, 5, rotation), (&self.conjugation, 2 * DEGREE - 1, conjugation)]
+        {
+            gaussian::sample(&mut random, &mut error);
+            let key = make_key(&RING, public, &secret, &error, g);
+            let values = key.by_prime().concat();
+            bits::write(values.into_iter(), RESIDUE_BITS, out);
+        }
+
+        let secret = RING.from_small(&secret);
+        // The index divided by the rows of a column, without a division, whose time depends on it.
+        let column = (1..=self.layout.columns as u64)
+            .map(|j| 1 ^ index.wrapping_sub(j * self.layout.rows_per_column) >> 63)
+            .sum::<u64>();
+        let rounding = Rounding::new(RING.modulus(), self.layout.query_bits);
+        let q = RING.modulus();
+        let one = (q + (1 << (PLAIN_BITS - 1))) >> PLAIN_BITS;
+        let mut words = Vec::with_capacity(self.polynomials.len() * DEGREE);
+        let mut integers = Zeroizing::new(vec![0; DEGREE]);
+        for (number, public) in self.polynomials.iter().enumerate() {
+            gaussian::sample(&mut random, &mut error);
+            let mut product = RING.multiply(public, &secret);
+            RING.write_integers(&mut product, &mut integers);
+            product.zeroize();
+            for (j, (x, e)) in integers.iter().zip(error.iter()).enumerate() {
+                let here = ((number * DEGREE + j) as u64).ct_eq(&column);
+                let message = u64::conditional_select(&0, &one, here);
+                // Below 2q + 2^6 in all, and positive: the error is added with q.
+                let sum = (x + message + q).wrapping_add_signed(i64::from(*e));
+                let sum = sum.min(sum.wrapping_sub(q));
+                words.push(rounding.round(sum.min(sum.wrapping_sub(q))));
+            }
+        }
+        words.truncate(self.layout.columns);
+        bits::write(words.into_iter(), self.layout.query_bits, words_out);
+        let state = State {
+            secret,
+            index,
+            column,
+            layout: self.layout,
+            rows,
+            row_bytes: self.setup.shape.row_bytes(),
+        };
+        Ok(Query { bytes, state: Box::new(state) })
+    }
+}
+
+/// What opens the answer.
+struct State {
+    secret: Evaluations,
+    index: u64,
+    column: u64,
+    layout: Layout,
+    rows: u64,
+    row_bytes: usize,
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        self.secret.zeroize();
+        self.index.zeroize();
+        self.column.zeroize();
+    }
+}
+
+impl QueryState for State {
+    fn extract(self: Box<Self>, answer: &[u8]) -> Result<Retrieved, WireError> {
+        let body = wire::body(SchemeId::Hintless, answer, self.layout.sizes().answer)?;
+        let mut column = Zeroizing::new(Vec::with_capacity(self.layout.blocks * DEGREE));
+        let mut noise = 0;
+        for block in body.chunks_exact(BLOCK_BYTES) {
+            noise += self.open(block, &mut column)?;
+        }
+        let mean = noise / (self.layout.blocks * DEGREE) as u64;
+        if mean > GARBLED {
+            return Err(WireError::Garbled);
+        }
+        let first = self.column * self.layout.rows_per_column;
+        let place = self.index - first;
+        let mut row = vec![0; self.row_bytes];
+        for (number, candidate) in
+            column[..self.layout.column_bytes].chunks_exact(self.row_bytes).enumerate()
+        {
+            let here = (number as u64).ct_eq(&place);
+            for (row, byte) in row.iter_mut().zip(candidate) {
+                row.conditional_assign(byte, here);
+            }
+        }
+        // The last column may end early.
+        let present = self.layout.rows_per_column.min(self.rows - first) as usize;
+        let block = column[..present * self.row_bytes].to_vec();
+        Ok(Retrieved::new(self.index, first, row, block))
+    }
+}
+
+/// The mean square of a garbled answer's noise, in units of 2^-20: honest noise has at most
+/// (2^20 · 2^-9/8.65)² = 56,000, noise of any other origin 2^24/12 = 1,400,000.
+const GARBLED: u64 = 300_000;
+
+impl State {
+    /// Opens a block; returns the sum of the squares of its noise, in units of 2^-20.
+    fn open(&self, block: &[u8], column: &mut Vec<u8>) -> Result<u64, WireError> {
+        let (first, second) = block.split_at(DEGREE * ANSWER_A_BITS as usize / 8);
+        let first = bits::read(first, ANSWER_A_BITS, DEGREE)?;
+        let second = bits::read(second, ANSWER_B_BITS, DEGREE)?;
+        let half = 1i32 << (ANSWER_A_BITS - 1);
+        let centred: Vec<i32> = first.iter().map(|a| (*a as i32 ^ half) - half).collect();
+        // Below 2^19 · 2^11 · 2^6 = 2^36 in absolute value, so modulo q it is the integer itself.
+        let product = RING.multiply(&RING.from_small(&centred), &self.secret);
+        let product = Zeroizing::new(RING.into_integers(product));
+        let q = RING.modulus();
+        let mut noise = 0;
+        for (b, a) in second.into_iter().zip(product.iter()) {
+            // The sign is read off the top: −|x| is q − |x|, whose bits above 2^37 are those of q.
+            let negative = u32::conditional_select(&0, &(q as u32), (*a).ct_gt_half(q));
+            let a = (*a as u32).wrapping_sub(negative);
+            let value = (b << (ANSWER_A_BITS - ANSWER_B_BITS)).wrapping_sub(a);
+            let spacing = ANSWER_A_BITS - PLAIN_BITS;
+            let value = value.wrapping_add(1 << (spacing - 1));
+            column.push((value >> spacing) as u8 ^ CENTRE as u8);
+            let off = i64::from(value & ((1 << spacing) - 1)) - (1 << (spacing - 1));
+            noise += (off * off) as u64;
+        }
+        Ok(noise)
+    }
+}
+
+trait AboveHalf {
+    fn ct_gt_half(self, q: u64) -> subtle::Choice;
+}
+
+impl AboveHalf for u64 {
+    fn ct_gt_half(self, q: u64) -> subtle::Choice {
+        ((((q / 2).wrapping_sub(self)) >> 63) as u8).into()
+    }
+}
