@@ -72,6 +72,13 @@ impl Ccm {
         Some(Ccm { key, parameters })
     }
 
+    /// Takes a key that is expanded already, which may be on a backend of the caller's choice: for
+    /// tests and measurements.
+    #[doc(hidden)]
+    pub const fn with_key(key: CcmKey, parameters: Parameters) -> Self {
+        Ccm { key, parameters }
+    }
+
     /// Returns the parameters.
     pub const fn parameters(&self) -> Parameters {
         self.parameters

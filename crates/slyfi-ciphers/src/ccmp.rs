@@ -31,6 +31,12 @@ impl Ccmp128Key {
     pub fn new(tk: &[u8; 16]) -> Self {
         CcmpKey(Ccm::new(tk, Parameters::CCMP_128).expect("AES-128 takes sixteen bytes"))
     }
+
+    /// Takes an AES-128 key that is expanded already: for measurements of one backend.
+    #[doc(hidden)]
+    pub const fn with_key(key: slyfi_aes::CcmKey) -> Self {
+        CcmpKey(Ccm::with_key(key, Parameters::CCMP_128))
+    }
 }
 
 impl Ccmp256Key {

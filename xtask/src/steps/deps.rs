@@ -40,6 +40,7 @@ const BESIDES: &[(&str, &str, &str)] = &[
     ("slyfi-link", "slyfi-wire", "`--pcap` writes wire's pcapng and radiotap headers"),
     ("slyfi-rivals", "slyfi-wire", "open Wi-Fi is made of 802.11 headers, rivals of the carrier"),
     ("slyfi-capture", "slyfi-ciphers", "decryption with known keys"),
+    ("slyfi-lab", "slyfi-aes", "the cost study measures CCMP on hardware AES and on software AES"),
     ("slyfi", "slyfi-core", "`vectors check` and the demo drive the machines themselves"),
     ("slyfi", "slyfi-sim", "the demo's air"),
     ("slyfi", "slyfi-rivals", "the demo's control, open Wi-Fi"),
