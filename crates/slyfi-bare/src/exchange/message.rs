@@ -21,7 +21,6 @@
 //! of the client's salt: a burst recorded in another run is not taken for this one's.
 
 use super::{MIN_SIZE, Settings};
-use aes::Aes128;
 use slyfi_base::SecureRandom;
 use slyfi_ciphers::ccm::{Ccm, Parameters};
 
@@ -116,7 +115,7 @@ pub enum Direction {
 /// The key and the associated data of one run.
 #[derive(Debug)]
 pub struct Run {
-    ccm: Ccm<Aes128>,
+    ccm: Ccm,
     aad: [u8; AAD_LEN],
     aad_len: usize,
 }
