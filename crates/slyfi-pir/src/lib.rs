@@ -36,6 +36,7 @@ pub mod registry;
 pub mod retrieved;
 pub mod ring;
 pub mod scheme;
+pub mod security;
 pub mod setup;
 pub mod shape;
 mod wire;
