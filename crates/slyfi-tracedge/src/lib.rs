@@ -1,1 +1,17 @@
 //! Subscribers who authenticate to hotspots without saying who they are: the table, its audit, the service.
+//!
+//! The protocol is in docs/tracedge.md.
+#![deny(missing_docs)]
+
+pub mod answer;
+pub mod directory;
+pub mod epoch;
+pub mod head;
+pub mod keys;
+pub mod log;
+pub mod login;
+pub mod merkle;
+pub mod pieces;
+pub mod random;
+pub mod table;
+pub mod wire;
