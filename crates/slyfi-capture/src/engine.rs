@@ -6,37 +6,34 @@
 //!   protected --> the keys of its two ends, of its network, given ones --> Opened or Refused
 //! ```
 
+mod fragments;
 mod frame_key;
+mod learn;
 mod masters;
 mod pair;
+mod transition;
 
 use crate::Key;
 use crate::report::{FileReport, HandshakeReport, Report, TransmitterReport};
+use fragments::Fragments;
 use frame_key::{FrameKey, Plain};
 use masters::{Masters, Network};
 use pair::{Ends, GroupKey, Pair};
 use serde::Serialize;
-use slyfi_ciphers::bip::{self, BipSuite};
 use slyfi_ciphers::handshake::KeyBytes;
-use slyfi_ciphers::handshake::ft::FastTransition;
-use slyfi_ciphers::handshake::tdls::{DirectLink, tpk};
 use slyfi_ciphers::packet::EXT_IV;
-use slyfi_wire::element::Elements;
-use slyfi_wire::ieee80211::{MacHeader, Type, management};
-use slyfi_wire::llc;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use slyfi_wire::ieee80211::{MacHeader, Type};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fmt;
 
 type Address = [u8; 6];
 
 /// How much of each is kept, so that a capture full of forged addresses cannot fill the memory.
-const MAX_NETWORKS: usize = 100_000;
-const MAX_PAIRS: usize = 100_000;
+const MAX_NETWORKS: usize = 50_000;
+const MAX_PAIRS: usize = 50_000;
+const MAX_TRANSMITTERS: usize = 50_000;
+const MAX_LANES: usize = 500_000;
 const MAX_GROUP_KEYS: usize = 64;
-/// EtherType and payload type of TDLS (IEEE 802.11-2020 §11.20.2).
-const TDLS: u16 = 0x890d;
-/// Element identifiers of TDLS set-up.
-const LINK_IDENTIFIER: u8 = 101;
 
 /// An opened frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +109,9 @@ pub struct Engine {
     pairs: HashMap<(Address, Address), Pair>,
     groups: HashMap<Address, VecDeque<(KeyBytes, Vec<FrameKey>)>>,
     integrity_groups: HashMap<Address, VecDeque<KeyBytes>>,
+    fragments: Fragments,
     transmitters: BTreeMap<Address, TransmitterReport>,
+    other_transmitters: TransmitterReport,
     highest: HashMap<(Address, Address, u8, u8), u64>,
     header: Vec<u8>,
     payload: Vec<u8>,
@@ -126,7 +125,7 @@ impl Engine {
             match key {
                 Key::Wep(wep) => engine.wep.push(FrameKey::Wep(wep.clone())),
                 Key::Temporal(tk) => {
-                    engine.given.extend(FrameKey::candidates(tk.as_bytes(), None));
+                    engine.given.extend(FrameKey::given(tk.as_bytes()));
                     engine.given_bytes.push(tk.clone());
                 }
                 Key::Passphrase { .. } | Key::Pmk(_) | Key::Msk(_) => {}
@@ -138,6 +137,8 @@ impl Engine {
     /// Forgets what was counted and keeps what was learned: for a second look at the same frames.
     pub fn start_over(&mut self) {
         self.transmitters.clear();
+        self.other_transmitters = TransmitterReport::default();
+        self.fragments = Fragments::default();
         self.highest.clear();
         self.pairs.values_mut().for_each(|p| p.messages.clear());
     }
@@ -175,7 +176,7 @@ impl Engine {
         }
         let Some(transmitter) = header.addr2() else { return Outcome::Malformed };
         let attempt = self.open(&header);
-        let entry = self.transmitters.entry(transmitter.0).or_default();
+        let entry = self.transmitter(transmitter.0);
         entry.protected += 1;
         let plain = match attempt {
             Ok(plain) => plain,
@@ -190,6 +191,8 @@ impl Engine {
         self.count_repetition(&header, &plain);
         if fc.kind() == Type::Data {
             self.body(&header, &plain.payload);
+        } else {
+            self.opened_management(&header, &plain.payload);
         }
         self.header.clear();
         self.header.extend_from_slice(header.bytes());
@@ -218,11 +221,14 @@ impl Engine {
         }
         let tid = header.qos_control().map_or(16, |q| q.tid());
         let lane = (transmitter.0, header.addr1().0, plain.key_id, tid);
+        if self.highest.len() >= MAX_LANES && !self.highest.contains_key(&lane) {
+            return;
+        }
         let highest = self.highest.entry(lane).or_default();
         if plain.number > *highest {
             *highest = plain.number;
-        } else if let Some(t) = self.transmitters.get_mut(&transmitter.0) {
-            t.repeated += 1;
+        } else {
+            self.transmitter(transmitter.0).repeated += 1;
         }
     }
 
@@ -251,9 +257,24 @@ impl Engine {
         self.groups.get(&transmitter).into_iter().flatten().flat_map(|(_, keys)| keys)
     }
 
+    /// The record of a transmitter; behind the bound all further ones share one.
+    fn transmitter(&mut self, address: Address) -> &mut TransmitterReport {
+        let full = self.transmitters.len() >= MAX_TRANSMITTERS;
+        if full && !self.transmitters.contains_key(&address) {
+            return &mut self.other_transmitters;
+        }
+        self.transmitters.entry(address).or_default()
+    }
+
     fn network(&mut self, bssid: Address) -> Option<&mut Network> {
         if self.networks.len() >= MAX_NETWORKS && !self.networks.contains_key(&bssid) {
-            return None;
+            // Those in which nobody proved a key make room.
+            let proven: HashSet<Address> =
+                self.pairs.iter().filter(|(_, p)| p.derived > 0).map(|((a, _), _)| *a).collect();
+            self.networks.retain(|b, _| proven.contains(b));
+            if self.networks.len() >= MAX_NETWORKS {
+                return None;
+            }
         }
         Some(self.networks.entry(bssid).or_default())
     }
@@ -267,13 +288,18 @@ impl Engine {
     ) {
         let ends = (authenticator, supplicant);
         if self.pairs.len() >= MAX_PAIRS && !self.pairs.contains_key(&ends) {
-            return;
+            self.pairs.retain(|_, p| p.derived > 0);
+            if self.pairs.len() >= MAX_PAIRS {
+                return;
+            }
         }
         let ssids = self.networks.get(&authenticator).map_or(&[][..], |n| &n.ssids);
         let pair = self.pairs.entry(ends).or_default();
         let group = pair.rsn.and_then(|r| r.group);
+        let full = self.groups.len() >= MAX_PAIRS && !self.groups.contains_key(&authenticator);
         for key in f(pair, Ends { authenticator, supplicant, ssids }, &mut self.masters) {
             match key {
+                _ if full => {}
                 GroupKey::Gtk(bytes) => {
                     let list = self.groups.entry(authenticator).or_default();
                     if !list.iter().any(|(known, _)| *known == bytes) {
@@ -293,147 +319,9 @@ impl Engine {
         }
     }
 
-    /// Looks at the clear body of a data frame: EAPOL and TDLS lead to keys.
-    fn body(&mut self, header: &MacHeader<'_>, body: &[u8]) {
-        let Ok((ethertype, payload)) = llc::parse(body) else { return };
-        let (Some(destination), Some(source)) = (header.destination(), header.source()) else {
-            return;
-        };
-        match ethertype {
-            llc::EAPOL => {
-                // Which side is the authenticator shows in the message, not in the header: both
-                // directions of a WDS or IBSS link look alike.
-                let from_authenticator = payload.get(6).is_some_and(|low| low & 0x80 != 0);
-                let (a, s) = if from_authenticator {
-                    (source.0, destination.0)
-                } else {
-                    (destination.0, source.0)
-                };
-                self.with_pair(a, s, |pair, ends, masters| pair.eapol(payload, ends, masters));
-            }
-            TDLS => self.direct_link(payload),
-            _ => {}
-        }
-    }
-
-    /// TDLS set-up response and confirm carry both nonces.
-    fn direct_link(&mut self, payload: &[u8]) {
-        let elements = match payload {
-            [2, 12, 1, _, _, _, _, _, rest @ ..] | [2, 12, 2, _, _, _, rest @ ..] => {
-                Elements::new(rest)
-            }
-            _ => return,
-        };
-        let Some([b0, b1, b2, b3, b4, b5, ends @ ..]) = elements.find(LINK_IDENTIFIER) else {
-            return;
-        };
-        let Some((initiator, responder)) = ends.split_first_chunk::<6>() else { return };
-        let Some(responder) = responder.first_chunk::<6>() else { return };
-        let Some(element) = elements
-            .find(slyfi_ciphers::handshake::ft::FAST_TRANSITION)
-            .and_then(|d| FastTransition::parse(d, 16).ok())
-        else {
-            return;
-        };
-        let (kck, tk) = tpk(&DirectLink {
-            initiator: *initiator,
-            responder: *responder,
-            bssid: [*b0, *b1, *b2, *b3, *b4, *b5],
-            snonce: element.snonce,
-            anonce: element.anonce,
-        });
-        self.with_pair(*initiator, *responder, |pair, _, _| {
-            pair.direct_link(kck, tk);
-            Vec::new()
-        });
-    }
-
-    fn management(&mut self, header: &MacHeader<'_>, frame: &[u8]) -> Outcome<'_> {
-        let (Some(transmitter), Some(bssid)) = (header.addr2(), header.addr3()) else {
-            return Outcome::Malformed;
-        };
-        let (receiver, body) = (header.addr1(), header.body());
-        let after = |n: usize| body.get(n..).unwrap_or(&[]);
-        match header.frame_control().subtype() {
-            management::BEACON | management::PROBE_RESPONSE => {
-                if let Some(ssid) = Elements::new(after(12)).ssid()
-                    && let Some(network) = self.network(bssid.0)
-                {
-                    network.named(ssid);
-                }
-            }
-            management::ASSOCIATION_REQUEST => {
-                self.association(receiver.0, transmitter.0, after(4));
-            }
-            management::REASSOCIATION_REQUEST => {
-                self.association(receiver.0, transmitter.0, after(10));
-                self.with_pair(receiver.0, transmitter.0, |pair, ends, masters| {
-                    pair.ft_reassociation(5, after(10), ends, masters)
-                });
-            }
-            management::REASSOCIATION_RESPONSE => {
-                self.with_pair(transmitter.0, receiver.0, |pair, ends, masters| {
-                    pair.ft_reassociation(6, after(6), ends, masters)
-                });
-            }
-            // Algorithm 2 is FT (§9.4.1.1); the station speaks in odd transactions.
-            management::AUTHENTICATION if body.first_chunk() == Some(&[2, 0]) => {
-                let from_station = body.get(2).is_some_and(|n| n & 1 == 1);
-                let (ap, station) =
-                    if from_station { (receiver, transmitter) } else { (transmitter, receiver) };
-                self.with_pair(ap.0, station.0, |pair, _, _| {
-                    pair.ft_authentication(after(6));
-                    Vec::new()
-                });
-            }
-            _ => {}
-        }
-        self.integrity(header, frame)
-    }
-
-    fn association(&mut self, bssid: Address, station: Address, elements: &[u8]) {
-        if let Some(ssid) = Elements::new(elements).ssid()
-            && let Some(network) = self.network(bssid)
-        {
-            network.named(ssid);
-        }
-        self.with_pair(bssid, station, |pair, _, _| {
-            pair.elements(elements);
-            Vec::new()
-        });
-    }
-
-    /// Checks the integrity element of group-addressed management frames.
-    fn integrity(&mut self, header: &MacHeader<'_>, frame: &[u8]) -> Outcome<'_> {
-        let robust = matches!(
-            header.frame_control().subtype(),
-            management::DISASSOCIATION | management::DEAUTHENTICATION | management::ACTION
-        );
-        let Some(transmitter) = header.addr2() else { return Outcome::Malformed };
-        if !robust || !header.addr1().is_group() || !bip::has_management_mic(header.body()) {
-            return Outcome::Clear;
-        }
-        let learned = self.integrity_groups.get(&transmitter.0).into_iter().flatten();
-        let keys: Vec<&KeyBytes> = learned.chain(&self.given_bytes).collect();
-        let suites = [BipSuite::Cmac128, BipSuite::Gmac128, BipSuite::Gmac256, BipSuite::Cmac256];
-        let verified = keys
-            .iter()
-            .any(|k| suites.iter().any(|s| bip::verify(*s, k.as_bytes(), frame).is_ok()));
-        let refusal = if keys.is_empty() { Refusal::NoKey } else { Refusal::NotVerified };
-        let entry = self.transmitters.entry(transmitter.0).or_default();
-        entry.protected += 1;
-        if verified {
-            entry.opened += 1;
-            *entry.by_cipher.entry("BIP").or_default() += 1;
-            return Outcome::Verified;
-        }
-        *entry.refused.entry(refusal).or_default() += 1;
-        Outcome::Refused(refusal)
-    }
-
     /// Ends the run.
     pub fn into_report(self, files: Vec<FileReport>) -> Report {
-        let Engine { pairs, networks, masters, transmitters, .. } = self;
+        let Engine { pairs, networks, masters, transmitters, other_transmitters, .. } = self;
         let mut handshakes: Vec<HandshakeReport> = pairs
             .iter()
             .filter(|(_, pair)| !pair.messages.is_empty() || pair.derived > 0)
@@ -454,7 +342,11 @@ impl Engine {
         handshakes.sort_by(|a, b| {
             (&a.authenticator, &a.supplicant).cmp(&(&b.authenticator, &b.supplicant))
         });
-        let transmitters = transmitters.into_iter().map(|(a, t)| (text(&a), t)).collect();
+        let mut transmitters: BTreeMap<String, TransmitterReport> =
+            transmitters.into_iter().map(|(a, t)| (text(&a), t)).collect();
+        if other_transmitters.protected > 0 {
+            transmitters.insert("others".into(), other_transmitters);
+        }
         Report { files, transmitters, handshakes }
     }
 }

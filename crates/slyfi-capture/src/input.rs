@@ -5,6 +5,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One capture to read, more than once if need be.
@@ -18,6 +19,8 @@ enum Source {
     Path,
     /// Read from the beginning for each pass.
     File(File),
+    /// In memory.
+    Bytes(Arc<[u8]>),
     /// Read once; nothing is left afterwards.
     Stream(Option<Box<dyn Read + Send>>),
 }
@@ -59,6 +62,11 @@ impl Input {
         }
     }
 
+    /// A capture that is in memory already.
+    pub fn bytes(name: &Path, bytes: impl Into<Arc<[u8]>>) -> Self {
+        Input { name: name.to_owned(), source: Source::Bytes(bytes.into()) }
+    }
+
     /// A stream that is read as it comes: for [`crate::Options::single_pass`] only.
     pub fn stream(name: &Path, stream: impl Read + Send + 'static) -> Self {
         Input { name: name.to_owned(), source: Source::Stream(Some(Box::new(stream))) }
@@ -80,6 +88,9 @@ impl Input {
             Source::File(file) => {
                 file.rewind().map_err(failed)?;
                 CaptureReader::new(&self.name, file.try_clone().map_err(failed)?)
+            }
+            Source::Bytes(bytes) => {
+                CaptureReader::new(&self.name, io::Cursor::new(Arc::clone(bytes)))
             }
             Source::Stream(stream) => match stream.take() {
                 Some(stream) => CaptureReader::new(&self.name, stream),
@@ -126,6 +137,8 @@ mod tests {
     fn a_copied_stream_is_read_again_and_a_stream_only_once() {
         let mut copied = Input::copied(Path::new("-"), &capture()[..]).unwrap();
         assert_eq!((packets(&mut copied).unwrap(), packets(&mut copied).unwrap()), (1, 1));
+        let mut bytes = Input::bytes(Path::new("memory"), capture());
+        assert_eq!((packets(&mut bytes).unwrap(), packets(&mut bytes).unwrap()), (1, 1));
         let mut stream = Input::stream(Path::new("-"), io::Cursor::new(capture()));
         assert_eq!(packets(&mut stream).unwrap(), 1);
         assert!(packets(&mut stream).is_err());

@@ -7,7 +7,6 @@ use slyfi_capture::{Key, Options, decrypt};
 use slyfi_ciphers::handshake::ft::Reassociation;
 use slyfi_ciphers::handshake::wrap::aes_wrap;
 use slyfi_ciphers::handshake::{MicAlgorithm, Suite};
-use slyfi_wire::element::Element;
 
 fn ft(version: u8, mic: MicAlgorithm) -> Suite {
     *Suite::candidates(version).iter().find(|s| s.is_ft && s.mic == mic).unwrap()
@@ -179,17 +178,9 @@ fn roam(plan: &Plan) -> Vec<Vec<u8>> {
     let proven = |sequence: u8, group: &[u8]| {
         let mut ft = plan.ft_element(plan.anonce, plan.snonce, group);
         ft[3] = 3;
-        let element = |e: &'static [u8]| Element { id: e[0], data: &e[2..] };
-        let leak = |v: &Vec<u8>| -> &'static [u8] { Box::leak(v.clone().into_boxed_slice()) };
         let len = plan.suite.mic.tag_len();
-        let frame = Reassociation {
-            station: STATION,
-            access_point: plan.ap,
-            sequence,
-            rsn: element(leak(&rsn)),
-            mobility_domain: element(leak(&md)),
-            fast_transition: element(leak(&ft)),
-        };
+        let elements = [&rsn[..], &md, &ft].concat();
+        let frame = Reassociation::parse(STATION, plan.ap, sequence, &elements).unwrap();
         assert!(!frame.verify(plan.suite.mic, plan.ptk().kck.as_bytes()), "no code yet");
         let parts = [&STATION[..], &plan.ap, &[sequence], &rsn, &md, &ft].concat();
         let mic = plan.suite.mic.compute(plan.ptk().kck.as_bytes(), &[&parts]).unwrap();

@@ -8,6 +8,10 @@ use slyfi_ciphers::handshake::CipherSuite;
 use slyfi_ciphers::{PacketKey, PacketOpened};
 use slyfi_wire::ieee80211::MacHeader;
 
+/// What a TKIP frame is called whose Michael code could not be checked: the keys for it are missing, or
+/// the frame is a fragment, and the code covers the whole.
+const UNCHECKED: &str = "TKIP (Michael not checked)";
+
 /// A key that frames can be tried with.
 #[derive(Clone, Debug)]
 pub(crate) enum FrameKey {
@@ -31,17 +35,16 @@ pub(crate) struct Plain {
 }
 
 impl FrameKey {
-    /// Every cipher that `key` can be for: the named one only, if its length fits; else all whose
-    /// keys have this length. TKIP's longer key is tried last, as its check is the weakest.
+    /// Every cipher that `key` can be for, by its length: the named one first. TKIP is tried last
+    /// otherwise, as its check is the weakest.
     pub fn candidates(key: &[u8], suite: Option<CipherSuite>) -> Vec<FrameKey> {
-        let all: Vec<FrameKey> = match key.len() {
+        let mut all: Vec<FrameKey> = match key.len() {
             5 | 13 => WepKey::new(key).map(FrameKey::Wep).into_iter().collect(),
             16 => {
                 let key = key.try_into().expect("sixteen bytes");
                 vec![
                     FrameKey::Ccmp128(Ccmp128Key::new(key)),
                     FrameKey::Gcmp128(GcmpKey::new_128(key)),
-                    FrameKey::TkipMixing(*key),
                 ]
             }
             32 => {
@@ -54,12 +57,15 @@ impl FrameKey {
             }
             _ => Vec::new(),
         };
-        match suite {
-            Some(suite) if all.iter().any(|k| k.suite() == suite) => {
-                all.into_iter().filter(|k| k.suite() == suite).collect()
-            }
-            _ => all,
-        }
+        all.sort_by_key(|k| suite.is_some_and(|s| s != k.suite()));
+        all
+    }
+
+    /// What a temporal key that somebody gave can be for: TKIP's may come without its Michael keys.
+    pub fn given(key: &[u8]) -> Vec<FrameKey> {
+        let mut all = Self::candidates(key, None);
+        all.extend(key.try_into().ok().map(FrameKey::TkipMixing));
+        all
     }
 
     fn suite(&self) -> CipherSuite {
@@ -76,7 +82,7 @@ impl FrameKey {
     fn name(&self) -> &'static str {
         match self {
             FrameKey::Wep(_) => "WEP",
-            FrameKey::TkipMixing(_) => "TKIP (Michael not checked)",
+            FrameKey::TkipMixing(_) => UNCHECKED,
             other => other.suite().name(),
         }
     }
@@ -94,7 +100,14 @@ impl FrameKey {
                 let number = u64::from(iv);
                 return Some(Plain { payload, key_id: key_id.get(), number, cipher: self.name() });
             }
-            FrameKey::Tkip(key) => key.open_any(bytes, &mut buf).ok()?,
+            FrameKey::Tkip(key) => {
+                let packet = key.open_any(bytes, &mut buf).ok()?;
+                let mut plain = self.plain(packet, |p| p.opened.payload(&buf).to_vec());
+                if is_fragment(header) {
+                    plain.cipher = UNCHECKED;
+                }
+                return Some(plain);
+            }
             FrameKey::TkipMixing(tk) => {
                 let packet = tkip::open_mpdu(tk, bytes, &mut buf).ok()?;
                 return self.without_michael(header, packet, &buf);
@@ -125,12 +138,15 @@ impl FrameKey {
         packet: PacketOpened,
         buf: &[u8],
     ) -> Option<Plain> {
-        let fragment = header.frame_control().has_more_fragments()
-            || header.sequence().is_none_or(|s| s.fragment() != 0);
         let mut plain = self.plain(packet, |p| p.opened.payload(buf).to_vec());
-        if !fragment {
+        if !is_fragment(header) {
             plain.payload.truncate(plain.payload.len().checked_sub(MIC_LEN)?);
         }
         Some(plain)
     }
+}
+
+fn is_fragment(header: &MacHeader<'_>) -> bool {
+    header.frame_control().has_more_fragments()
+        || header.sequence().is_none_or(|s| s.fragment() != 0)
 }

@@ -11,16 +11,22 @@ const MAX_SSIDS: usize = 4;
 /// What the capture shows of a BSSID.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Network {
-    /// Its names, the first seen first.
+    /// Its names, the last seen last.
     pub ssids: Vec<Vec<u8>>,
 }
 
 impl Network {
     pub fn named(&mut self, ssid: &[u8]) {
         let hidden = ssid.iter().all(|b| *b == 0);
-        if !hidden && self.ssids.len() < MAX_SSIDS && !self.ssids.iter().any(|s| s == ssid) {
-            self.ssids.push(ssid.to_vec());
+        if hidden || self.ssids.iter().any(|s| s == ssid) {
+            return;
         }
+        // A handshake comes right behind the association that names its network, so the latest
+        // names are the ones to keep.
+        if self.ssids.len() >= MAX_SSIDS {
+            self.ssids.remove(0);
+        }
+        self.ssids.push(ssid.to_vec());
     }
 }
 
@@ -93,7 +99,7 @@ mod tests {
             n.named(&[b'a' + i]);
             n.named(&[b'a' + i]);
         }
-        assert_eq!(n.ssids.len(), MAX_SSIDS);
+        assert_eq!(n.ssids, [b"g", b"h", b"i", b"j"], "the latest");
     }
 
     #[test]

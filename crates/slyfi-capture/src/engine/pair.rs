@@ -2,12 +2,12 @@
 
 use super::frame_key::FrameKey;
 use super::masters::Masters;
+use super::transition::Transition;
 use slyfi_ciphers::handshake::eapol::DESCRIPTOR_WPA;
-use slyfi_ciphers::handshake::ft::{self, Domain, FastTransition};
 use slyfi_ciphers::handshake::kde::{Kde, kdes};
 use slyfi_ciphers::handshake::ptk::Exchange;
 use slyfi_ciphers::handshake::rsn::WPA;
-use slyfi_ciphers::handshake::wrap::{aes_unwrap, open_key_data};
+use slyfi_ciphers::handshake::wrap::open_key_data;
 use slyfi_ciphers::handshake::{
     CipherSuite, EapolKey, Kdf, KeyBytes, KeyInfo, Message, Ptk, RsnElement, Suite,
 };
@@ -31,29 +31,21 @@ pub(crate) enum GroupKey {
 /// A derived pairwise key.
 #[derive(Clone, Debug)]
 pub(crate) struct PairwiseKey {
-    suite: Suite,
-    ptk: Ptk,
+    pub suite: Suite,
+    pub ptk: Ptk,
     pub frame_keys: Vec<FrameKey>,
 }
 
 /// What is known about one authenticator and one supplicant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pair {
-    anonces: VecDeque<[u8; 32]>,
-    snonces: VecDeque<[u8; 32]>,
+    pub anonces: VecDeque<[u8; 32]>,
+    pub snonces: VecDeque<[u8; 32]>,
     pub keys: VecDeque<PairwiseKey>,
     pub derived: usize,
     pub rsn: Option<RsnElement>,
     pub messages: BTreeMap<&'static str, u64>,
-    transition: Option<Transition>,
-}
-
-/// What the elements of fast BSS transition said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Transition {
-    mobility_domain: Option<[u8; 2]>,
-    r0_holder: Option<Vec<u8>>,
-    r1_holder: Option<[u8; 6]>,
+    pub transition: Transition,
 }
 
 /// The two ends and the network's names.
@@ -64,10 +56,20 @@ pub(crate) struct Ends<'a> {
     pub ssids: &'a [Vec<u8>],
 }
 
-fn remember<T: PartialEq>(list: &mut VecDeque<T>, item: T, max: usize) {
-    list.retain(|i| *i != item);
-    list.push_front(item);
-    list.truncate(max);
+/// The nonce that a message itself brings: only the other side's has to be looked for. Trying every
+/// pair of all that were seen would cost whoever opens a capture 256 derivations for a forged message.
+#[derive(Clone, Copy)]
+pub(crate) enum Nonce {
+    Authenticator([u8; 32]),
+    Supplicant([u8; 32]),
+    Both([u8; 32], [u8; 32]),
+}
+
+/// Puts a nonce in front, and forgets the oldest.
+pub(crate) fn remember(list: &mut VecDeque<[u8; 32]>, nonce: [u8; 32]) {
+    list.retain(|n| *n != nonce);
+    list.push_front(nonce);
+    list.truncate(MAX_NONCES);
 }
 
 const fn label(message: Message) -> &'static str {
@@ -107,22 +109,24 @@ impl Pair {
         let nonce = *key.nonce;
         let has_nonce = nonce != [0; 32];
         match message {
-            Message::M1 => remember(&mut self.anonces, nonce, MAX_NONCES),
+            Message::M1 => remember(&mut self.anonces, nonce),
             Message::M2 => {
-                remember(&mut self.snonces, nonce, MAX_NONCES);
+                remember(&mut self.snonces, nonce);
                 self.elements(key.data);
-                self.prove(key, ends, masters);
+                self.prove(key, Some(Nonce::Supplicant(nonce)), ends, masters);
             }
             Message::M3 => {
-                remember(&mut self.anonces, nonce, MAX_NONCES);
-                self.prove(key, ends, masters);
+                remember(&mut self.anonces, nonce);
+                self.prove(key, Some(Nonce::Authenticator(nonce)), ends, masters);
             }
             Message::M4 => {
-                // Some stations repeat their nonce here; others send zeros.
+                // Some stations repeat their nonce here; others send zeros, and what those prove an
+                // earlier message has proven.
                 if has_nonce {
-                    remember(&mut self.snonces, nonce, MAX_NONCES);
+                    remember(&mut self.snonces, nonce);
                 }
-                self.prove(key, ends, masters);
+                let own = has_nonce.then_some(Nonce::Supplicant(nonce));
+                self.prove(key, own, ends, masters);
             }
             Message::Group1 | Message::Group2 | Message::Request => {}
         }
@@ -141,25 +145,10 @@ impl Pair {
                 (VENDOR, [a, b, c, 1, d @ ..]) if [*a, *b, *c] == WPA => {
                     self.rsn = self.rsn.filter(|r| !r.is_wpa).or(RsnElement::parse_wpa(d).ok());
                 }
-                (ft::MOBILITY_DOMAIN, [a, b, ..]) => {
-                    self.transition.get_or_insert_default().mobility_domain = Some([*a, *b]);
-                }
-                (ft::FAST_TRANSITION, d) => self.holders(d),
                 _ => {}
             }
         }
-    }
-
-    fn holders(&mut self, data: &[u8]) {
-        for mic_len in [16, 24, 32] {
-            let Ok(element) = FastTransition::parse(data, mic_len) else { continue };
-            let transition = self.transition.get_or_insert_default();
-            // Only the right division yields a sensible R0KH-ID; the integrity code decides later.
-            if let Some(id) = element.r0_holder() {
-                transition.r0_holder = Some(id.to_vec());
-            }
-            transition.r1_holder = element.r1_holder().or(transition.r1_holder);
-        }
+        self.transition_elements(data);
     }
 
     /// Returns whether a key that is known proves the message.
@@ -169,7 +158,13 @@ impl Pair {
     }
 
     /// Finds the key that proves the message: one that is known, or one derived from the nonces seen.
-    fn prove(&mut self, key: &EapolKey<'_>, ends: Ends<'_>, masters: &mut Masters) {
+    fn prove(
+        &mut self,
+        key: &EapolKey<'_>,
+        nonce: Option<Nonce>,
+        ends: Ends<'_>,
+        masters: &mut Masters,
+    ) {
         let mine = |k: &PairwiseKey| Self::proves(k.suite, &k.ptk, key);
         if let Some(at) = self.keys.iter().position(mine) {
             // The key in use comes first.
@@ -178,7 +173,8 @@ impl Pair {
             }
             return;
         }
-        if let Some((suite, ptk)) = self.derive(key, ends, masters) {
+        let Some(nonce) = nonce else { return };
+        if let Some((suite, ptk)) = self.derive(key, nonce, ends, masters) {
             self.install(suite, ptk);
         }
     }
@@ -186,6 +182,7 @@ impl Pair {
     fn derive(
         &self,
         key: &EapolKey<'_>,
+        nonce: Nonce,
         ends: Ends<'_>,
         masters: &mut Masters,
     ) -> Option<(Suite, Ptk)> {
@@ -194,8 +191,8 @@ impl Pair {
                 continue;
             }
             for pmk in masters.pmks(ends.ssids, *suite) {
-                let found =
-                    self.with_master(*suite, &pmk, ends, |ptk| Self::proves(*suite, ptk, key));
+                let found = self
+                    .with_master(*suite, &pmk, nonce, ends, |ptk| Self::proves(*suite, ptk, key));
                 if let Some(ptk) = found {
                     return Some((*suite, ptk));
                 }
@@ -204,62 +201,53 @@ impl Pair {
         None
     }
 
-    /// Tries a master key with every pair of nonces and every length of temporal key.
-    fn with_master(
+    /// Tries a master key with every pair of nonces that can belong together and every length of
+    /// temporal key.
+    pub(super) fn with_master(
         &self,
         suite: Suite,
         pmk: &KeyBytes,
+        nonce: Nonce,
         ends: Ends<'_>,
         is_right: impl Fn(&Ptk) -> bool,
     ) -> Option<Ptk> {
         let names: Vec<&[u8]> =
             if suite.is_ft { ends.ssids.iter().map(Vec::as_slice).collect() } else { vec![&[]] };
+        let nonces: Vec<(&[u8; 32], &[u8; 32])> = match &nonce {
+            Nonce::Authenticator(a) => self.snonces.iter().map(|s| (a, s)).collect(),
+            Nonce::Supplicant(s) => self.anonces.iter().map(|a| (a, s)).collect(),
+            Nonce::Both(a, s) => vec![(a, s)],
+        };
         for name in names {
             let base = if suite.is_ft { self.r1(suite.kdf, pmk, ends, name)? } else { pmk.clone() };
-            for anonce in &self.anonces {
-                for snonce in &self.snonces {
-                    let exchange = Exchange {
-                        authenticator: ends.authenticator,
-                        supplicant: ends.supplicant,
-                        anonce,
-                        snonce,
-                    };
-                    // PRF-SHA1 output does not depend on its length, so the longest serves all.
-                    let lengths: &[usize] =
-                        if suite.kdf == Kdf::PrfSha1 { &[32] } else { &[16, 32] };
-                    let ptks =
-                        lengths.iter().map(|n| Ptk::derive(suite, base.as_bytes(), &exchange, *n));
-                    if let Some(ptk) = ptks.into_iter().find(&is_right) {
-                        return Some(ptk);
-                    }
+            for (anonce, snonce) in &nonces {
+                let exchange = Exchange {
+                    authenticator: ends.authenticator,
+                    supplicant: ends.supplicant,
+                    anonce,
+                    snonce,
+                };
+                // PRF-SHA1 output does not depend on its length, so the longest serves all.
+                let lengths: &[usize] = if suite.kdf == Kdf::PrfSha1 { &[32] } else { &[16, 32] };
+                let ptks =
+                    lengths.iter().map(|n| Ptk::derive(suite, base.as_bytes(), &exchange, *n));
+                if let Some(ptk) = ptks.into_iter().find(&is_right) {
+                    return Some(ptk);
                 }
             }
         }
         None
     }
 
-    fn r1(&self, kdf: Kdf, xxkey: &KeyBytes, ends: Ends<'_>, ssid: &[u8]) -> Option<KeyBytes> {
-        let transition = self.transition.as_ref()?;
-        let domain = Domain {
-            ssid,
-            mobility_domain: transition.mobility_domain?,
-            r0_holder: transition.r0_holder.as_deref()?,
-            r1_holder: transition.r1_holder?,
-            station: ends.supplicant,
-        };
-        Some(ft::pmk_r1(kdf, xxkey.as_bytes(), &domain))
-    }
-
-    fn install(&mut self, suite: Suite, ptk: Ptk) {
+    pub(super) fn install(&mut self, suite: Suite, ptk: Ptk) {
         let cipher = self.rsn.and_then(|r| r.pairwise);
         let tk = ptk.tk.as_bytes();
         let mut frame_keys = Vec::new();
-        let lengths = if suite.kdf == Kdf::PrfSha1 { [16, 32] } else { [tk.len(), 0] };
-        for len in lengths {
-            let fits = cipher.is_none_or(|c| c.key_len() == len);
-            if let Some(key) = tk.get(..len).filter(|k| !k.is_empty() && fits) {
-                frame_keys.extend(FrameKey::candidates(key, cipher));
-            }
+        let mut lengths = if suite.kdf == Kdf::PrfSha1 { [16, 32] } else { [tk.len(), 0] };
+        // What was negotiated is tried first. The others, too: nobody vouches for the element.
+        lengths.sort_by_key(|len| cipher.is_some_and(|c| c.key_len() != *len));
+        for key in lengths.iter().filter_map(|len| tk.get(..*len)) {
+            frame_keys.extend(FrameKey::candidates(key, cipher));
         }
         self.install_frame_keys(suite, ptk, frame_keys);
     }
@@ -307,74 +295,6 @@ impl Pair {
                 Kde::KeyId(_) | Kde::Pmkid(_) | Kde::Element { .. } => None,
             })
             .collect()
-    }
-
-    /// Notes the nonces of an FT authentication (each side's element).
-    pub fn ft_authentication(&mut self, elements: &[u8]) {
-        self.elements(elements);
-        let Some(data) = Elements::new(elements).find(ft::FAST_TRANSITION) else { return };
-        for mic_len in [16, 24, 32] {
-            let Ok(element) = FastTransition::parse(data, mic_len) else { continue };
-            for (nonce, list) in
-                [(element.anonce, &mut self.anonces), (element.snonce, &mut self.snonces)]
-            {
-                if *nonce != [0; 32] {
-                    remember(list, *nonce, MAX_NONCES);
-                }
-            }
-        }
-    }
-
-    /// Looks at an FT reassociation request (`sequence` 5) or response (6): its integrity code proves
-    /// the key, and the response brings the group keys.
-    pub fn ft_reassociation(
-        &mut self,
-        sequence: u8,
-        elements: &[u8],
-        ends: Ends<'_>,
-        masters: &mut Masters,
-    ) -> Vec<GroupKey> {
-        let find = |id| Elements::new(elements).map_while(Result::ok).find(|e| e.id == id);
-        let (Some(rsn), Some(mobility_domain), Some(fast_transition)) =
-            (find(element::RSN), find(ft::MOBILITY_DOMAIN), find(ft::FAST_TRANSITION))
-        else {
-            return Vec::new();
-        };
-        self.ft_authentication(elements);
-        let frame = ft::Reassociation {
-            station: ends.supplicant,
-            access_point: ends.authenticator,
-            sequence,
-            rsn,
-            mobility_domain,
-            fast_transition,
-        };
-        let proves = |suite: Suite, ptk: &Ptk| frame.verify(suite.mic, ptk.kck.as_bytes());
-        if !self.keys.iter().any(|k| proves(k.suite, &k.ptk)) {
-            let suites = [3, 0].into_iter().flat_map(Suite::candidates).filter(|s| s.is_ft);
-            let found = suites.into_iter().find_map(|suite| {
-                masters.pmks(ends.ssids, *suite).iter().find_map(|pmk| {
-                    let ptk = self.with_master(*suite, pmk, ends, |ptk| proves(*suite, ptk))?;
-                    Some((*suite, ptk))
-                })
-            });
-            if let Some((suite, ptk)) = found {
-                self.install(suite, ptk);
-            }
-        }
-        let Some(known) = self.keys.iter().find(|k| proves(k.suite, &k.ptk)) else {
-            return Vec::new();
-        };
-        let parsed = FastTransition::parse(fast_transition.data, known.suite.mic.tag_len());
-        let Ok(element) = parsed else { return Vec::new() };
-        let unwrap = |w: ft::WrappedGroupKey<'_>| {
-            let mut buf = [0; 64];
-            let len = aes_unwrap(known.ptk.kek.as_bytes(), w.wrapped, &mut buf).ok()?;
-            KeyBytes::new(buf.get(..w.len.min(len))?)
-        };
-        let gtk = element.gtk().and_then(unwrap).map(GroupKey::Gtk);
-        let igtk = element.igtk().and_then(unwrap).map(GroupKey::Igtk);
-        gtk.into_iter().chain(igtk).collect()
     }
 
     /// Says what was missing for a key; `None` when there is one.

@@ -116,6 +116,10 @@ impl<'a> FastTransition<'a> {
     }
 }
 
+/// Element identifiers of the first element of a resource container (§9.4.2.49) and of RSNXE.
+const RESOURCE_DATA: u8 = 57;
+const RSN_EXTENSION: u8 = 244;
+
 /// What the integrity code of a reassociation frame covers (§13.8.4, §13.8.5).
 #[derive(Clone, Copy, Debug)]
 pub struct Reassociation<'a> {
@@ -131,11 +135,39 @@ pub struct Reassociation<'a> {
     pub mobility_domain: Element<'a>,
     /// The Fast BSS Transition element, the code inside.
     pub fast_transition: Element<'a>,
+    /// The resource container, or nothing.
+    pub resources: &'a [u8],
+    /// The RSN Extension element, if the frame has one.
+    pub rsn_extension: Option<Element<'a>>,
 }
 
-impl Reassociation<'_> {
-    /// Returns whether the code is right. Requests with a resource container are not: what it adds
-    /// to the code is not covered here.
+impl<'a> Reassociation<'a> {
+    /// Finds what is covered among the elements of a frame; `None` when one that must be is missing.
+    pub fn parse(
+        station: [u8; 6],
+        access_point: [u8; 6],
+        sequence: u8,
+        elements: &'a [u8],
+    ) -> Option<Self> {
+        let find = |id| Elements::new(elements).map_while(Result::ok).find(|e| e.id == id);
+        let fast_transition = find(FAST_TRANSITION)?;
+        let rsn_extension = find(RSN_EXTENSION);
+        // The element says how many are covered: three, RSNXE, and the container has the rest.
+        let count = usize::from(*fast_transition.data.get(1)?);
+        let rest = count.saturating_sub(3 + usize::from(rsn_extension.is_some()));
+        Some(Reassociation {
+            station,
+            access_point,
+            sequence,
+            rsn: find(super::rsn::ELEMENT)?,
+            mobility_domain: find(MOBILITY_DOMAIN)?,
+            fast_transition,
+            resources: resources(elements, rest),
+            rsn_extension,
+        })
+    }
+
+    /// Returns whether the code is right.
     pub fn verify(&self, mic: MicAlgorithm, kck: &[u8]) -> bool {
         self.verify_inner(mic, kck).unwrap_or(false)
     }
@@ -145,10 +177,11 @@ impl Reassociation<'_> {
         let ft = FastTransition::parse(self.fast_transition.data, mic.tag_len()).ok()?;
         let (control, rest) = self.fast_transition.data.split_at_checked(2)?;
         let zeros = [0; 32];
-        let heads = [self.rsn, self.mobility_domain, self.fast_transition]
-            .map(|e| [e.id, u8::try_from(e.data.len()).unwrap_or(u8::MAX)]);
-        let [rsn, domain, transition] = &heads;
-        let parts: [&[u8]; 11] = [
+        let extension = self.rsn_extension.unwrap_or(Element { id: RSN_EXTENSION, data: &[] });
+        let heads = [self.rsn, self.mobility_domain, self.fast_transition, extension].map(head);
+        let [rsn, domain, transition, extension_head] = &heads;
+        let extension_head: &[u8] = if self.rsn_extension.is_some() { extension_head } else { &[] };
+        let parts: [&[u8]; 14] = [
             station,
             access_point,
             core::slice::from_ref(sequence),
@@ -160,7 +193,89 @@ impl Reassociation<'_> {
             control,
             zeros.get(..mic.tag_len())?,
             rest.get(mic.tag_len()..)?,
+            self.resources,
+            extension_head,
+            extension.data,
         ];
         Some(mic.verify(kck, &parts, ft.mic))
+    }
+}
+
+/// The two octets before an element's contents.
+pub(super) fn head(e: Element<'_>) -> [u8; 2] {
+    [e.id, u8::try_from(e.data.len()).unwrap_or(u8::MAX)]
+}
+
+/// The bytes of `count` elements from the first of a resource container on.
+fn resources(elements: &[u8], count: usize) -> &[u8] {
+    let (mut at, mut start, mut left) = (0, None, count);
+    for e in Elements::new(elements).map_while(Result::ok) {
+        if start.is_none() && e.id == RESOURCE_DATA {
+            start = Some(at);
+        }
+        if start.is_some() {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+        }
+        at += e.buffer_len();
+    }
+    start.and_then(|s| elements.get(s..at)).unwrap_or(&[])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request with a resource container and RSNXE between other elements.
+    fn request(mic: MicAlgorithm, kck: &[u8], station: [u8; 6], ap: [u8; 6]) -> [u8; 140] {
+        let mut b = [0; 140];
+        let mut at = 0;
+        let mut put = |bytes: &[u8]| {
+            b[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        };
+        put(&[0, 2, b'h', b'i', 48, 2, 1, 0, 54, 3, 1, 2, 0]);
+        put(&[55, 82, 0, 6]);
+        put(&[0; 16]);
+        put(&[7; 64]);
+        put(&[57, 4, 1, 1, 1, 0, 221, 3, 1, 2, 3, 244, 1, 0x20, 127, 1, 4]);
+        let frame = Reassociation::parse(station, ap, 5, &b).unwrap();
+        assert_eq!(frame.resources, [57, 4, 1, 1, 1, 0, 221, 3, 1, 2, 3]);
+        let covered: [&[u8]; 9] = [
+            &station,
+            &ap,
+            &[5],
+            &[48, 2, 1, 0],
+            &[54, 3, 1, 2, 0],
+            &b[13..97],
+            &[57, 4, 1, 1, 1, 0],
+            &[221, 3, 1, 2, 3],
+            &[244, 1, 0x20],
+        ];
+        let code = mic.compute(kck, &covered).unwrap();
+        b[17..33].copy_from_slice(&code[..16]);
+        b
+    }
+
+    #[test]
+    fn the_code_covers_the_resource_container_and_rsnxe() {
+        let (mic, kck) = (MicAlgorithm::AesCmac, [9; 16]);
+        let (station, ap) = ([1; 6], [2; 6]);
+        let good = request(mic, &kck, station, ap);
+        let verify =
+            |b: &[u8]| Reassociation::parse(station, ap, 5, b).is_some_and(|f| f.verify(mic, &kck));
+        assert!(verify(&good));
+        // From the RSN element to RSNXE everything is covered, the SSID before it is not.
+        for at in [6, 10, 20, 40, 99, 105, 110] {
+            let mut bad = good;
+            bad[at] ^= 1;
+            assert!(!verify(&bad), "byte {at}");
+        }
+        let mut other = good;
+        other[2] ^= 1;
+        assert!(verify(&other), "the SSID is not covered");
+        assert!(!Reassociation::parse(station, ap, 6, &good).unwrap().verify(mic, &kck));
     }
 }

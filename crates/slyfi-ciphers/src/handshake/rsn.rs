@@ -3,6 +3,9 @@
 use super::AkmSuite;
 use slyfi_wire::{Malformed, Reader};
 
+/// Element identifier of the RSN element.
+pub(super) const ELEMENT: u8 = slyfi_wire::element::RSN;
+
 /// The organisation of the standard's own suites.
 const STANDARD: [u8; 3] = [0x00, 0x0f, 0xac];
 /// The organisation of WPA's suites and of its element.

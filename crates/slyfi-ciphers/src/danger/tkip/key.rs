@@ -55,6 +55,16 @@ impl TkipKey {
         }
     }
 
+    /// Returns whether `mic` is the code of the parts. A frame with four addresses does not tell which of
+    /// its ends is the authenticator, so it may be under either key.
+    fn is_right(&self, header: &MacHeader<'_>, parts: &[&[u8]], mic: &[u8; MIC_LEN]) -> bool {
+        let right = |key| michael(key, parts).ct_eq(mic);
+        if header.addr4().is_some() {
+            return (right(&self.from_authenticator) | right(&self.from_supplicant)).into();
+        }
+        right(self.michael_key(header)).into()
+    }
+
     /// The Michael key of a frame's direction. What comes from the distribution system comes from the
     /// authenticator; frames between stations take the supplicant's.
     fn michael_key(&self, header: &MacHeader<'_>) -> &MichaelKey {
@@ -126,8 +136,7 @@ impl TkipKey {
         }
         let (payload, mic) =
             packet.opened.payload(buf).split_last_chunk::<MIC_LEN>().ok_or(Refused::Malformed)?;
-        let right = michael(self.michael_key(&mac), &[&pseudo, payload]);
-        if !bool::from(right.ct_eq(mic)) {
+        if !self.is_right(&mac, &[&pseudo, payload], mic) {
             return Err(Refused::Michael);
         }
         packet.opened = Opened::mint(HEADER_LEN, payload.len());
