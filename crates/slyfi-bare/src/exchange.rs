@@ -59,6 +59,10 @@ pub trait Datagrams {
     fn receive(&mut self, buf: &mut [u8], patience: Duration)
     -> Result<Option<usize>, Self::Error>;
 
+    /// Returns for how long, in nanoseconds since the start, [`Datagrams::send`] has waited for room;
+    /// zero where that cannot be told.
+    fn waited_nanos(&self) -> u64;
+
     /// Makes the sender of the datagram received last the peer of [`Datagrams::send`].
     fn answer_sender(&mut self);
 

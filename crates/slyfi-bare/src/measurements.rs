@@ -11,7 +11,7 @@
 //! | `m` | packets of each burst (the paper's 1000) |
 //! | `accelerator` | `tcg`: what ran the guests of `pairings` and `icount` |
 //! | `pairings` | list of *pairing* objects: four pairings × five sizes, in that order |
-//! | `icount` | list of *icount* objects: both systems as server and as client × five sizes |
+//! | `icount` | list of *icount* objects: both systems as server × five sizes |
 //! | `ccm` | list of *ccm* objects |
 //! | `verdict` | object: see below |
 //!
@@ -21,7 +21,7 @@
 //! |---|---|
 //! | `server`, `client` | `"bare"` or `"linux"` |
 //! | `n` | payload size in bytes |
-//! | `rounds` | list of objects with `d0` … `d5`, `e4`, `e5`, one for each repetition |
+//! | `rounds` | list of objects with `d0` … `d5`, `w2`, `w3`, `e4`, `e5`, one for each repetition |
 //! | `median` | the same keys, each the median over the rounds |
 //!
 //! | key | of | what (bare-wireless-2016 §5.4.2–5.4.4, Figure 12) |
@@ -30,6 +30,7 @@
 //! | `d1` | client | CT3 − CT2: the same for sealed packets, each verified and decrypted |
 //! | `d2` | server | ST1 − ST0: before the first clear packet is made … last one handed to the network |
 //! | `d3` | server | ST3 − ST2: the same for sealed packets, each encrypted |
+//! | `w2`, `w3` | server | how much of `d2`, `d3` was waiting for the card to take more; 0 on Linux, whose queue takes a burst |
 //! | `d4` | capture | WT1 − WT0: the clear request on the wire … last clear packet |
 //! | `d5` | capture | WT3 − WT2: the sealed request on the wire … last sealed packet ("response time") |
 //! | `e4`, `e5` | capture | first … last clear, sealed packet on the wire (`e5`: the paper's approximate "encryption time") |
@@ -46,8 +47,8 @@
 //! |---|---|
 //! | `system` | `"bare"` or `"linux"` |
 //! | `n` | payload size in bytes |
-//! | `d0`, `d1`, `d2`, `d3` | median instructions of the guest as client (0, 1) and as server (2, 3) |
-//! | `seal`, `open` | `d3 − d2` and `d1 − d0`, a packet: the overhead in instructions, a float |
+//! | `d2`, `d3`, `w2`, `w3` | median instructions of the guest as server |
+//! | `seal` | `((d3 − w3) − (d2 − w2)) / m`: the encryption overhead of a packet in instructions, a float |
 //! | `rounds` | how many rounds the medians are of |
 //!
 //! A *ccm* object: CCM alone (one call, no network), median of many calls:

@@ -2,7 +2,7 @@
 //!
 //! | word | what | unless given |
 //! |---|---|---|
-//! | `role=` | `server`, `client`, `count` (CCM and packet path alone), `station` (SlyFi) | needed |
+//! | `role=` | `server`, `client`, `count` (CCM and packet path alone), `station` (SlyFi), `panic` and `fault` (how the image ends on a bug) | needed |
 //! | `address=` | own IPv4 address and prefix, `10.9.0.1/24` | needed on bare metal |
 //! | `peer=` | the server's IPv4 address | a client needs it |
 //! | `port=` | the server's UDP port | 4000 |
@@ -72,6 +72,10 @@ pub enum Role {
     Count,
     /// A station of a SlyFi network.
     Station,
+    /// Panics, to show how that ends.
+    Panic,
+    /// Recurses until the stack is full, to show how that ends.
+    Fault,
 }
 
 /// A command line that cannot be followed.
@@ -129,7 +133,9 @@ impl<'a> Options<'a> {
                         "client" => Role::Client,
                         "count" => Role::Count,
                         "station" => Role::Station,
-                        _ => return Err(bad("is server, client, count or station")),
+                        "panic" => Role::Panic,
+                        "fault" => Role::Fault,
+                        _ => return Err(bad("is server, client, count, station, panic or fault")),
                     });
                 }
                 "address" => {
@@ -156,7 +162,8 @@ impl<'a> Options<'a> {
         if o.role == Role::Client && o.peer.is_none() {
             return Err(lacks("peer"));
         }
-        if o.role != Role::Station && o.key.is_none() {
+        let exchanges = matches!(o.role, Role::Server | Role::Client | Role::Count);
+        if exchanges && o.key.is_none() {
             return Err(lacks("key"));
         }
         if o.role == Role::Station && o.invite.is_some() == o.pairing.is_some() {

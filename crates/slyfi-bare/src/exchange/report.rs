@@ -32,8 +32,11 @@ impl<E: fmt::Debug> fmt::Display for Report<'_, E> {
         write!(f, "{{\"system\":\"{system}\",\"aes\":\"{aes}\",\"run\":{run},")?;
         write!(f, "\"n\":{size},\"m\":{burst},")?;
         match &self.outcome {
-            Outcome::Served(ServerTimes { clear_ns, sealed_ns, refused }) => {
+            Outcome::Served(times) => {
+                let ServerTimes { clear_ns, sealed_ns, clear_wait_ns, sealed_wait_ns, refused } =
+                    times;
                 write!(f, "\"role\":\"server\",\"d2\":{clear_ns},\"d3\":{sealed_ns},")?;
+                write!(f, "\"w2\":{clear_wait_ns},\"w3\":{sealed_wait_ns},")?;
                 write!(f, "\"refused\":{refused}}}")
             }
             Outcome::Received(ClientTimes { clear_ns, sealed_ns, refused }) => {

@@ -9,6 +9,10 @@ pub struct ServerTimes {
     pub clear_ns: u64,
     /// D3 = ST3 − ST2: to encrypt, process and send the sealed ones.
     pub sealed_ns: u64,
+    /// How much of D2 was waiting for the network to take more, where that can be told.
+    pub clear_wait_ns: u64,
+    /// How much of D3 was.
+    pub sealed_wait_ns: u64,
     /// Messages that were not taken: other runs', forged, damaged.
     pub refused: u32,
 }
@@ -41,12 +45,14 @@ where
         refused += 1;
     }
     net.answer_sender();
+    let wt0 = net.waited_nanos();
     let st0 = clock.nanos();
     for number in 0..m {
         net.send(n, |out| template.write(Packet::Numbered(number), out))
             .map_err(Failure::Network)?;
     }
     let st1 = clock.nanos();
+    let wt1 = net.waited_nanos();
 
     let asked = Run::new(settings);
     let mut opener = Opener::new(Direction::Up);
@@ -68,6 +74,7 @@ where
     net.answer_sender();
     let run = Run::answering(settings, salt);
     let mut sealer = Sealer::new(Direction::Down, rng);
+    let wt2 = net.waited_nanos();
     let st2 = clock.nanos();
     for number in 0..m {
         net.send(n + SEALED_OVERHEAD, |out| {
@@ -76,9 +83,15 @@ where
         .map_err(Failure::Network)?;
     }
     let st3 = clock.nanos();
+    let wt3 = net.waited_nanos();
     net.flush().map_err(Failure::Network)?;
-    let refused = refused + forged;
-    Ok(ServerTimes { clear_ns: st1 - st0, sealed_ns: st3 - st2, refused })
+    Ok(ServerTimes {
+        clear_ns: st1 - st0,
+        sealed_ns: st3 - st2,
+        clear_wait_ns: wt1 - wt0,
+        sealed_wait_ns: wt3 - wt2,
+        refused: refused + forged,
+    })
 }
 
 fn receive<N: Datagrams>(

@@ -39,8 +39,12 @@ fn main() -> ExitCode {
 fn run(words: &[String]) -> Result<bool, String> {
     let options = Options::parse(words.iter().map(String::as_str))
         .map_err(|e| format!("{e}; --help lists the words"))?;
-    if options.role == Role::Station {
-        return Err("`slyfi join` is the station of a machine with an operating system".into());
+    match options.role {
+        Role::Server | Role::Client | Role::Count => {}
+        Role::Station => {
+            return Err("`slyfi join` is the station of a machine with an operating system".into());
+        }
+        Role::Panic | Role::Fault => return Err("the image has this role only".into()),
     }
     let mut rng = System(File::open("/dev/random").map_err(|e| format!("/dev/random: {e}"))?);
     let mut clock = Monotonic(Instant::now());
@@ -132,6 +136,10 @@ impl Datagrams for Socket {
                 kind => Err(kind),
             },
         }
+    }
+
+    fn waited_nanos(&self) -> u64 {
+        0
     }
 
     fn answer_sender(&mut self) {

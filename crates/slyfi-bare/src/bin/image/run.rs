@@ -25,13 +25,21 @@ const CLIENT_PORT: u16 = 49_152;
 pub fn run(line: &str) -> Result<(), String> {
     let words = line.split_whitespace().filter(|w| w.contains('='));
     let options = Options::parse(words).map_err(|e| format!("command line: {e}"))?;
+    match options.role {
+        Role::Panic => panic!("as the command line asked"),
+        Role::Fault => {
+            let depth = fill_stack(0);
+            return Err(format!("a stack of {depth} frames did not end"));
+        }
+        _ => {}
+    }
     let mut clock = Clock::new(options.time_s)?;
     let mut entropy = Entropy::new()?;
     say!("AES {}, {} MHz, {}", slyfi_aes::backend(), clock.mhz(), entropy.sources());
     match options.role {
         Role::Count => count::run(&options, &mut clock, &mut entropy),
         Role::Station => station::run(&options, clock, entropy),
-        Role::Server | Role::Client => exchange(&options, clock, &mut entropy),
+        _ => exchange(&options, clock, &mut entropy),
     }
 }
 
@@ -72,4 +80,13 @@ fn exchange(options: &Options<'_>, mut clock: Clock, rng: &mut Entropy) -> Resul
 fn settings(options: &Options<'_>, size: usize, run: u32) -> Result<Settings, String> {
     let key = options.key.clone().ok_or("`key` is missing")?;
     Ok(Settings { size, burst: options.burst, run, key, patience: options.patience })
+}
+
+/// Goes deeper than the stack is, unless the page below it is there.
+fn fill_stack(depth: u64) -> u64 {
+    let frame = core::hint::black_box([depth; 64]);
+    match depth {
+        0..1_000_000 => fill_stack(depth + 1) + core::hint::black_box(frame[0] & 1),
+        _ => depth,
+    }
 }

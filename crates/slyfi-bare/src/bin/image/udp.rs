@@ -12,14 +12,16 @@ use smoltcp::socket::udp;
 use smoltcp::time::Instant;
 use smoltcp::wire::{EthernetAddress, IpCidr, IpEndpoint};
 
-/// Bytes and packets that wait in either direction: two bursts of the paper's, as a Linux socket with
-/// large buffers holds.
+/// Bytes and packets that wait to be taken: two bursts of the paper's, as a Linux socket with large
+/// buffers holds.
 const BYTES: usize = 3 << 20;
 const PACKETS: usize = 2048;
 
-/// Bytes that must be free before another datagram is taken: the longest, twice, because one does not
-/// go around the end of the buffer.
-const HEADROOM: usize = 2 * 2048;
+/// Bytes that wait to be sent: one datagram, as `send` ends when the card has it.
+const SENDING: usize = 2048;
+
+/// How long one datagram may wait for the card or for its neighbour's address.
+const PATIENCE_NS: u64 = 30_000_000_000;
 
 /// A device that can say when everything has left.
 pub trait Drained: Device {
@@ -42,6 +44,7 @@ pub struct Udp<D> {
     clock: Clock,
     peer: IpEndpoint,
     last_sender: IpEndpoint,
+    waited: u64,
 }
 
 /// Why a datagram cannot be sent.
@@ -51,6 +54,8 @@ pub enum UdpError {
     NoRoute,
     /// It is longer than a packet.
     TooLong,
+    /// The card took nothing, or the neighbour did not tell its address.
+    Stuck,
 }
 
 /// Where a socket is and where it sends.
@@ -74,18 +79,18 @@ impl<D: Drained> Udp<D> {
         interface.update_ip_addrs(|list| {
             list.push(IpCidr::new(address.into(), prefix)).expect("there is room for one address");
         });
-        let buffer = || {
+        let buffer = |packets: usize, bytes: usize| {
             udp::PacketBuffer::new(
-                vec![udp::PacketMetadata::EMPTY; PACKETS].leak() as &mut [_],
-                vec![0_u8; BYTES].leak() as &mut [_],
+                vec![udp::PacketMetadata::EMPTY; packets].leak() as &mut [_],
+                vec![0_u8; bytes].leak() as &mut [_],
             )
         };
-        let mut socket = udp::Socket::new(buffer(), buffer());
+        let mut socket = udp::Socket::new(buffer(PACKETS, BYTES), buffer(2, SENDING));
         socket.bind(place.port).expect("the port is not 0");
         let mut sockets = SocketSet::new(vec![SocketStorage::EMPTY].leak() as &mut [_]);
         let socket = sockets.add(socket);
         let peer = IpEndpoint::from(place.peer);
-        Udp { device, interface, sockets, socket, clock, peer, last_sender: peer }
+        Udp { device, interface, sockets, socket, clock, peer, last_sender: peer, waited: 0 }
     }
 
     /// Lets a packet in, if there is one, and answers what the network asks by itself.
@@ -124,13 +129,16 @@ impl<D: Drained> Udp<D> {
         Some(len)
     }
 
-    fn queued(&mut self) -> usize {
-        self.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_queue()
+    /// Fails when the card has taken nothing for too long since `begin`.
+    fn patience(&mut self, begin: u64) -> Result<(), UdpError> {
+        match exchange::Clock::nanos(&mut self.clock) - begin {
+            0..PATIENCE_NS => Ok(()),
+            _ => Err(UdpError::Stuck),
+        }
     }
 
-    fn has_room(&mut self) -> bool {
-        let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.socket);
-        socket.can_send() && socket.send_queue() + HEADROOM <= BYTES
+    fn queued(&mut self) -> usize {
+        self.sockets.get_mut::<udp::Socket<'_>>(self.socket).send_queue()
     }
 }
 
@@ -138,13 +146,23 @@ impl<D: Drained> Datagrams for Udp<D> {
     type Error = UdpError;
 
     fn send(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), UdpError> {
-        while !self.has_room() {
-            self.poll_in();
-            self.poll_out();
-        }
         self.queue(len, fill)?;
         self.poll_out();
+        if self.queued() > 0 {
+            // No room on the card, or the neighbour's address is not known yet.
+            let begin = exchange::Clock::nanos(&mut self.clock);
+            while self.queued() > 0 {
+                self.poll_in();
+                self.poll_out();
+                self.patience(begin)?;
+            }
+            self.waited += exchange::Clock::nanos(&mut self.clock) - begin;
+        }
         Ok(())
+    }
+
+    fn waited_nanos(&self) -> u64 {
+        self.waited
     }
 
     fn receive(
@@ -171,9 +189,10 @@ impl<D: Drained> Datagrams for Udp<D> {
     }
 
     fn flush(&mut self) -> Result<(), UdpError> {
-        while self.queued() > 0 || !self.device.is_drained() {
+        let begin = exchange::Clock::nanos(&mut self.clock);
+        while !self.device.is_drained() {
             self.poll_in();
-            self.poll_out();
+            self.patience(begin)?;
         }
         Ok(())
     }
