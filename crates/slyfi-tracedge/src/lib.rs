@@ -4,8 +4,11 @@
 #![deny(missing_docs)]
 
 pub mod answer;
+pub mod audit;
 pub mod directory;
+pub mod enrol;
 pub mod epoch;
+pub mod evidence;
 pub mod head;
 pub mod keys;
 pub mod log;
