@@ -37,6 +37,8 @@ pub enum Unlinked {
     Dismissed,
     /// The session moved to another access point of the network.
     Moved,
+    /// Countermeasures against forgeries ended it (TKIP's, IEEE 802.11-2020 §12.5.2.4).
+    Countermeasures,
 }
 
 /// Why a client found no link.
@@ -53,6 +55,8 @@ pub enum NoLink {
     Refused,
     /// The invite was used before or has expired.
     InviteSpent,
+    /// The access point and this side could not prove the same key to each other (rivals).
+    KeyNotProven,
 }
 
 /// A typed event.
@@ -107,4 +111,11 @@ pub enum Event {
     DayTurned,
     /// Client: the session moved to another access point without a new authentication.
     Roamed,
+    /// Access point: a station could not prove that it has the network's key (rivals).
+    KeyNotProven,
+    /// Forgeries were found; nothing is sent or taken for this long (TKIP's countermeasures).
+    ShutDown {
+        /// How long.
+        pause: Duration,
+    },
 }

@@ -98,6 +98,9 @@ pub enum RecordKind {
     InviteSpent,
     /// A pairing that must not be accepted again.
     PairingRevoked,
+    /// How far the numbers of a key that outlives the process may have been used: eight bytes of name,
+    /// then the value. Of each name only the last one counts.
+    Counter,
 }
 
 /// A command from the host.

@@ -38,11 +38,15 @@ pub enum DropReason {
     Echo,
     /// A link cipher refused the frame (rivals and the ciphers of the papers).
     CipherRefused,
+    /// In the clear, where only protected frames count.
+    Unprotected,
+    /// A message of a key handshake that did not verify, was not expected, or came again.
+    HandshakeRefused,
 }
 
 impl DropReason {
     /// Every variant, in declaration order; the index is the counter's place.
-    pub const ALL: [DropReason; 15] = [
+    pub const ALL: [DropReason; 17] = [
         DropReason::NotCarrier,
         DropReason::BadLength,
         DropReason::BadFcs,
@@ -58,6 +62,8 @@ impl DropReason {
         DropReason::Duplicate,
         DropReason::Echo,
         DropReason::CipherRefused,
+        DropReason::Unprotected,
+        DropReason::HandshakeRefused,
     ];
 
     /// Returns a stable name for machines (metrics, JSON).
@@ -78,6 +84,8 @@ impl DropReason {
             DropReason::Duplicate => "duplicate",
             DropReason::Echo => "echo",
             DropReason::CipherRefused => "cipher_refused",
+            DropReason::Unprotected => "unprotected",
+            DropReason::HandshakeRefused => "handshake_refused",
         }
     }
 }

@@ -6,26 +6,38 @@
 //!   EAPOL-Key frame  --EapolKey, Mic--> nonces, key data --unwrap, Kde--> GTK, IGTK
 //! ```
 //!
-//! The state of a handshake (which message comes next) is the user's.
+//! Above the bricks stand two machines for pre-shared keys, sans-IO: [`Authenticator`] and
+//! [`Supplicant`], with the 4-way handshake, the group key handshake, time-outs and replay counters. Who
+//! only watches (a capture tool) uses the bricks.
 
+pub mod authenticator;
 pub mod eapol;
 pub mod ft;
+pub mod group_key;
 pub mod kde;
 pub mod key_bytes;
+pub mod message;
 pub mod mic;
 pub mod prf;
+pub mod profile;
 pub mod psk;
 pub mod ptk;
 pub mod rsn;
 pub mod suite;
+pub mod supplicant;
 pub mod tdls;
 pub mod wrap;
 
+pub use authenticator::{Authenticator, GivenUp, Progress};
 pub use eapol::{EapolKey, KeyInfo, Message};
+pub use group_key::GroupKey;
 pub use key_bytes::KeyBytes;
+pub use message::{Packet, Refusal};
 pub use mic::MicAlgorithm;
 pub use prf::Kdf;
+pub use profile::{OwnElement, Profile};
 pub use psk::psk;
 pub use ptk::Ptk;
 pub use rsn::{CipherSuite, RsnElement};
 pub use suite::{AkmSuite, Suite};
+pub use supplicant::{Answer, Supplicant};

@@ -194,6 +194,8 @@ impl<R: SecureRandom> ApLink<R> {
                 Ok(id) => self.revoke(id),
                 Err(_) => return false,
             },
+            // No key of this machine outlives the process with its numbers.
+            RecordKind::Counter => return false,
         }
         true
     }

@@ -6,6 +6,8 @@
 //!        Tap, AirSocket, Store    └─ machine (slyfi-core), control, backhaul, capture, key log
 //! ```
 //!
+//! Or, with a cipher configured, a machine of ordinary 802.11 ([`wifi`]), for comparison on the same air.
+//!
 //! No protocol is decided here: the machines of `slyfi-core` decide, this crate keeps their records,
 //! moves their frames and tells people about their events.
 
@@ -23,6 +25,7 @@ pub mod metrics;
 pub mod pairing;
 pub mod pcap;
 pub mod store;
+pub mod wifi;
 
 pub use error::{Error, ErrorKind, Result};
 

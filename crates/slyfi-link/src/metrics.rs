@@ -109,10 +109,34 @@ pub fn render(role: &str, counters: &Counters, gauges: &Gauges, drops: &DropCoun
     out
 }
 
+/// Renders what a protection of ordinary 802.11 counts, as Prometheus text.
+pub fn render_protection(role: &str, cipher: &str, counters: &[(&'static str, u64)]) -> String {
+    let mut out = String::new();
+    for (name, value) in counters {
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            out,
+            "# HELP slyfi_protection_{name}_total Counted by the protection.\n\
+             # TYPE slyfi_protection_{name}_total counter\n\
+             slyfi_protection_{name}_total{{role=\"{role}\",cipher=\"{cipher}\"}} {value}"
+        );
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use slyfi_base::DropReason;
+
+    #[test]
+    fn a_protection_s_counters_name_their_cipher() {
+        let text = render_protection("ap", "tkip", &[("michael_failures", 2)]);
+        assert!(text.ends_with(
+            "\nslyfi_protection_michael_failures_total{role=\"ap\",cipher=\"tkip\"} 2\n"
+        ));
+        assert_eq!(text.lines().count(), 3);
+    }
 
     #[test]
     fn every_sample_has_its_family_before_it() {

@@ -1,7 +1,8 @@
 //! The protocols that slyfi-2008 §5.1 compares SlyFi with, behind the same [`slyfi_base::Link`]
 //! contract, so that an experiment swaps one type.
 //!
-//! * [`wifi_open`]: ordinary 802.11 without WEP or WPA, the paper's baseline. It meets none of the
+//! * [`wifi`]: ordinary 802.11 infrastructure mode, generic over what protects its frames.
+//! * [`wifi_open`]: the same 802.11 without WEP or WPA, the paper's baseline. It meets none of the
 //!   paper's security requirements, and whoever watches the air must be able to tell: it is also the
 //!   control of every privacy check.
 //!
@@ -13,4 +14,5 @@
 
 extern crate alloc;
 
+pub mod wifi;
 pub mod wifi_open;

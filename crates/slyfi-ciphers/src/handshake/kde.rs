@@ -34,6 +34,20 @@ pub enum Kde<'a> {
     },
 }
 
+/// The longest key data that a handshake here sends: an element of at most 128 bytes and a group key.
+pub(crate) const MAX_KEY_DATA: usize = 256;
+
+/// Writes a group key encapsulation (Figure 12-35); returns its length, `None` if it does not fit.
+pub(crate) fn emit_gtk(key_id: u8, key: &[u8], out: &mut [u8]) -> Option<usize> {
+    let len = key.len() + 8;
+    let (head, rest) = out.get_mut(..len)?.split_at_mut(8);
+    // The length counts organisation, type, and the two octets before the key; Tx is for pairwise
+    // keys only.
+    head.copy_from_slice(&[VENDOR, u8::try_from(len - 2).ok()?, 0x00, 0x0f, 0xac, 1, key_id, 0]);
+    rest.copy_from_slice(key);
+    Some(len)
+}
+
 /// Iterates over key data; padding and damage end it, unknown encapsulations are skipped.
 pub fn kdes(data: &[u8]) -> impl Iterator<Item = Kde<'_>> {
     Elements::new(data)
@@ -79,6 +93,15 @@ mod tests {
         assert_eq!(items.next(), Some(Kde::Gtk { key_id: 2, key }));
         assert_eq!(items.next(), Some(Kde::KeyId(1)));
         assert_eq!(items.next(), None);
+    }
+
+    #[test]
+    fn a_group_key_is_read_as_it_was_written() {
+        let mut out = [0; 64];
+        let len = emit_gtk(3, &[7; 32], &mut out).unwrap();
+        let key = KeyBytes::new(&[7; 32]).unwrap();
+        assert!(kdes(&out[..len]).eq([Kde::Gtk { key_id: 3, key }]));
+        assert_eq!(emit_gtk(3, &[7; 32], &mut out[..39]), None);
     }
 
     #[test]

@@ -47,7 +47,7 @@ impl Key {
 }
 
 /// What each table is about.
-pub const SECTIONS: [(&str, &str); 10] = [
+pub const SECTIONS: [(&str, &str); 11] = [
     ("", "The daemon itself."),
     (
         "network",
@@ -58,6 +58,10 @@ pub const SECTIONS: [(&str, &str); 10] = [
     ("link", "The link's own parameters. They are the sender's business; both ends may differ."),
     ("client", "Client only."),
     ("access_point", "Access point only."),
+    (
+        "wifi",
+        "Ordinary 802.11 instead of SlyFi, on the same air, for comparison. It uses [network] name as SSID, [air], [tap], [store], [control] and [log]; nothing else applies to it.",
+    ),
     ("store", "The key store."),
     ("control", "The socket for `slyfi status`, `slyfi pair` and the others."),
     ("log", "The log, on standard error. Keys are never in it."),
@@ -188,6 +192,27 @@ pub const KEYS: &[Key] = &[
         .unit("path")
         .what("A file of mode 0600 with the 32 bytes, as 64 hexadecimal digits, that all access points of the network share.")
         .cost("Whoever has it can take sessions over."),
+    key("wifi", "cipher", "\"ccmp\"")
+        .example()
+        .unit("open, wep, sbkh, tkip, ccmp, ccmp-256, gcmp or gcmp-256")
+        .what("What protects data frames. Unset: SlyFi. wep, sbkh and tkip are broken, and open protects nothing: they are here to be compared.")
+        .cost("Names and addresses are in the clear with every one of them, and management frames are not protected."),
+    key("wifi", "passphrase_file", "\"/etc/slyfi/passphrase\"")
+        .example()
+        .unit("path")
+        .what("tkip, ccmp, gcmp: a file of mode 0600 with a passphrase of 8 to 63 characters, or 64 hexadecimal digits. Unset: the environment's SLYFI_PASSPHRASE.")
+        .cost("Whoever has it and records a handshake can read that link's traffic."),
+    key("wifi", "key_file", "\"/etc/slyfi/wifi.key\"")
+        .example()
+        .unit("path")
+        .what("wep: a file of mode 0600 with 10, 26 or 32 hexadecimal digits; sbkh: with 64. Unset: the environment's SLYFI_KEY."),
+    key("wifi", "group_rekey", "\"1h\"")
+        .unit("time, or off")
+        .what("Access point with tkip, ccmp or gcmp: how often the group key is replaced, besides whenever a member leaves."),
+    key("wifi", "hop", "\"5m\"")
+        .unit("time")
+        .what("sbkh: how long a base key pair is in use (the paper's Time Duration). Both ends need the same, and clocks that differ by less.")
+        .cost("A base key pair serves 1 GiB in each direction; then nothing is sent until the next."),
     key("store", "path", "\"/var/lib/slyfi/ap\"")
         .example()
         .unit("directory")

@@ -8,6 +8,7 @@ pub mod values;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::logging::{Level, Reveal};
+use crate::wifi::Cipher;
 use serde::Deserialize;
 use slyfi_base::{Duration, Rate};
 use slyfi_core::pairing::MAX_SKEW;
@@ -42,6 +43,8 @@ pub struct Config {
     pub control: Control,
     /// What is logged.
     pub log: Log,
+    /// Ordinary 802.11 instead of SlyFi.
+    pub wifi: Wifi,
 }
 
 /// `[network]`: what an access point writes into the pairings it makes.
@@ -250,6 +253,39 @@ pub struct Log {
     pub reveal: Reveal,
 }
 
+/// `[wifi]`: ordinary 802.11 instead of SlyFi, for comparison.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Wifi {
+    /// What protects the frames; `None` is SlyFi.
+    #[serde(deserialize_with = "cipher")]
+    pub cipher: Option<Cipher>,
+    /// The file with the passphrase.
+    pub passphrase_file: Option<PathBuf>,
+    /// The file with the static key.
+    pub key_file: Option<PathBuf>,
+    /// How often the group key is replaced.
+    pub group_rekey: Optional,
+    /// SBKH's Time Duration.
+    pub hop: Span,
+}
+
+impl Default for Wifi {
+    fn default() -> Self {
+        Wifi {
+            cipher: None,
+            passphrase_file: None,
+            key_file: None,
+            group_rekey: Optional(Some(Duration::from_secs(3600))),
+            hop: Span(Duration::from_secs(300)),
+        }
+    }
+}
+
+fn cipher<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Option<Cipher>, D::Error> {
+    values::text(d).map(Some)
+}
+
 fn suite<'de, D: serde::Deserializer<'de>>(d: D) -> Result<Suite, D::Error> {
     let name = String::deserialize(d)?;
     values::suite(&name).map_err(serde::de::Error::custom)
@@ -369,6 +405,9 @@ impl Config {
                 "[access_point] siblings need backhaul and backhaul_key",
                 "set both; `slyfi config example` shows how",
             );
+        }
+        if self.wifi.hop.0 == Duration::ZERO {
+            return wrong("[wifi] hop is 0", "use \"5m\"");
         }
         if matches!(self.tap.mtu, Auto::Given(..576)) {
             return wrong("[tap] mtu is below 576 bytes", "use \"auto\"");

@@ -129,6 +129,9 @@ pub struct Status {
     pub interface: String,
     /// Its MTU in bytes.
     pub mtu: u16,
+    /// What protects the frames of ordinary 802.11; absent for SlyFi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub protection: Option<ProtectionStatus>,
     /// Links that are up.
     pub links: Vec<LinkStatus>,
     /// The clock.
@@ -136,6 +139,17 @@ pub struct Status {
     /// Frames without effect, by reason; only reasons that occurred.
     pub drops: BTreeMap<String, u64>,
     /// Counters, by name.
+    pub counters: BTreeMap<String, u64>,
+}
+
+/// The protection of ordinary 802.11.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProtectionStatus {
+    /// Its name.
+    pub cipher: String,
+    /// Whether it is broken, or none.
+    pub broken: bool,
+    /// What it counts: handshakes, group rekeys, Michael failures.
     pub counters: BTreeMap<String, u64>,
 }
 

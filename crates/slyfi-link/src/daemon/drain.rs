@@ -139,7 +139,7 @@ impl Daemon {
             let (kind, until, bytes) = (record.kind, record.until, &record.bytes[..]);
             match kind {
                 RecordKind::Pairing => continue,
-                RecordKind::Replay | RecordKind::InviteSpent => {}
+                RecordKind::Replay | RecordKind::InviteSpent | RecordKind::Counter => {}
                 RecordKind::PairingRevoked => {
                     if let Ok(id) = bytes.try_into() {
                         changes.push(Change::Forget(id));
@@ -245,12 +245,15 @@ impl Daemon {
 
     /// Hands everything that was stored to the machine.
     pub(crate) fn restore(&mut self, now: Now) -> Result<()> {
-        for kind in [RecordKind::Replay, RecordKind::InviteSpent, RecordKind::PairingRevoked] {
-            for record in self.store.records(kind, now.wall)? {
-                if !self.machine.restore(now, kind, &record) {
+        for kind in self.machine.restores() {
+            for record in self.store.records(*kind, now.wall)? {
+                if !self.machine.restore(now, *kind, &record) {
                     warn!(self.log, "a stored record was not understood and is left out");
                 }
             }
+        }
+        if self.machine.is_wifi() {
+            return self.drain(now);
         }
         for stored in self.store.pairings()? {
             self.add_pairing(now, stored.label, stored.pairing);
@@ -280,6 +283,9 @@ impl Daemon {
         }
         if let Some(key_log) = &mut self.key_log {
             key_log.reopen()?;
+        }
+        if self.machine.is_wifi() {
+            return Ok(());
         }
         let stored = self.store.pairings()?.into_iter().map(|s| (s.label, s.pairing));
         let invites = self.store.invites()?.into_iter().map(|i| (i.label, i.pairing));

@@ -5,8 +5,9 @@ use crate::config::Role;
 use crate::error::{Error, ErrorKind, Result};
 use crate::logging::{Level, Stamp};
 use crate::store::{Change, PairingKey, show_id};
+use crate::wifi::Cipher;
 use slyfi_base::event::{NoLink, Phase, Unlinked};
-use slyfi_base::{Duration, Event, Instant, LinkId, Now};
+use slyfi_base::{DropReason, Duration, Event, Instant, LinkId, Now};
 use slyfi_linux::SyncState;
 use std::collections::BTreeMap;
 
@@ -31,6 +32,8 @@ pub(crate) struct Progress {
     waiting_is_known: bool,
     /// Whether the log has said what the silence may be.
     hinted: bool,
+    /// Whether the log has said that the static key may be another one.
+    key_is_doubted: bool,
     /// Links that are up: their pairing and since when.
     pub(crate) links: BTreeMap<LinkId, (u32, Instant)>,
     /// Whether a link was up at any time.
@@ -82,6 +85,9 @@ pub(crate) const fn why_no_link(why: NoLink) -> &'static str {
         NoLink::Full => "the access point has no room for another link",
         NoLink::Refused => "the access point refused",
         NoLink::InviteSpent => "the invite was used before or has expired",
+        NoLink::KeyNotProven => {
+            "an access point answered, but the key handshake failed: most likely the passphrases differ"
+        }
         _ => "the set-up failed",
     }
 }
@@ -95,6 +101,7 @@ const fn why_unlinked(why: Unlinked) -> &'static str {
         Unlinked::Replaced => "a newer link took its place",
         Unlinked::Dismissed => "the access point dismissed it",
         Unlinked::Moved => "it moved to another access point",
+        Unlinked::Countermeasures => "forged frames were found, and countermeasures ended it",
         _ => "it ended",
     }
 }
@@ -112,6 +119,15 @@ impl Daemon {
             Event::Enrolled { pairing } => self.on_enrolled(pairing),
             Event::GroupRekeyed { epoch } => debug!(self.log, "group key {epoch} is in use"),
             Event::DayTurned => return self.turn_day(now),
+            Event::KeyNotProven => warn!(
+                self.log,
+                "a station could not prove that it has the key: most likely its passphrase differs"
+            ),
+            Event::ShutDown { pause } => warn!(
+                self.log,
+                "two forged frames within a minute (Michael): nothing is carried for {} s",
+                pause.as_secs()
+            ),
             Event::Roamed => info!(self.log, "moved to another access point of the network"),
             _ => {}
         }
@@ -180,11 +196,18 @@ impl Daemon {
         self.progress.links.insert(link, (pairing, now.mono));
         self.progress.clients_off.remove(&pairing);
         self.counters.links_up += 1;
-        let name = self.log.name(self.progress.label(pairing).to_owned());
+        let label = match self.machine.is_wifi() {
+            true => self.setup.config.network.name.as_str(),
+            false => self.progress.label(pairing),
+        };
+        let name = self.log.name(label.to_owned());
         match self.machine.role() {
             Role::Client => {
                 let took = now.mono.saturating_since(self.progress.started).as_millis();
                 info!(self.log, "linked to {name} after {took} ms");
+            }
+            Role::AccessPoint if self.machine.is_wifi() => {
+                info!(self.log, "link {}: a station is up", link.0);
             }
             Role::AccessPoint => info!(self.log, "link {}: {name} is up", link.0),
         }
@@ -259,6 +282,7 @@ impl Daemon {
     pub(crate) fn hint_at_silence(&mut self, now: Now) {
         let silent = now.mono.saturating_since(self.progress.started);
         let waiting = self.machine.role() == Role::Client && self.progress.links.is_empty();
+        self.hint_at_another_key();
         if waiting && !self.progress.waiting_is_known && silent >= LONG {
             self.progress.waiting_is_known = true;
             let phase = self.progress.phase.unwrap_or(Phase::Probing);
@@ -278,8 +302,37 @@ impl Daemon {
         );
     }
 
+    /// Says, once, that a static key may be another one: nothing proves it before data flow.
+    fn hint_at_another_key(&mut self) {
+        const MANY: u64 = 5;
+        let is_static = matches!(self.machine.cipher(), Some(Cipher::Wep | Cipher::Sbkh));
+        let refused = self.machine.drops().of(DropReason::CipherRefused);
+        let none_opened = self.counters.packets_to_host == 0;
+        if is_static && none_opened && refused >= MANY && !self.progress.key_is_doubted {
+            self.progress.key_is_doubted = true;
+            warn!(
+                self.log,
+                "{refused} frames came that this key does not open, and none that it does: \
+                 most likely the keys differ"
+            );
+        }
+    }
+
     /// Returns what it may be that nobody answers, with what this machine knows of its clock.
     fn silence_hint(&self, now: Now) -> String {
+        if let Some(cipher) = self.machine.cipher() {
+            return match self.progress.trouble {
+                Some(NoLink::KeyNotProven) => {
+                    "check the passphrase on both sides (letter case, spaces, line ends) and the \
+                     network's name, which is part of the key"
+                        .to_owned()
+                }
+                _ => format!(
+                    "it is off or out of reach, or the air differs (`slyfi status`), or its name or \
+                     its cipher is another one: this side looks for --name of [network] with {cipher}"
+                ),
+            };
+        }
         let clock = Stamp(now.wall).to_string();
         let sync = match SyncState::read() {
             Ok(SyncState::Synchronized { .. }) => "synchronised",

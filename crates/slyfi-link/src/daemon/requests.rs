@@ -4,7 +4,8 @@ use super::events::{phase_name, why_no_link};
 use super::{Daemon, FIRST_CONNECTION};
 use crate::config::Role;
 use crate::control::{
-    Answer, ClockStatus, Incoming, LinkStatus, NewInvite, Request, Response, Status,
+    Answer, ClockStatus, Incoming, LinkStatus, NewInvite, ProtectionStatus, Request, Response,
+    Status,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::metrics::{self, Gauges};
@@ -109,6 +110,11 @@ impl Daemon {
 
     fn pair(&mut self, now: Now, label: &str, valid_s: u64) -> Result<NewInvite> {
         self.only(Role::AccessPoint, "invite")?;
+        if let Some(cipher) = self.machine.cipher() {
+            let cause = format!("a network of ordinary 802.11 ({cipher}) has no invites");
+            let mend = "give the station the network's passphrase or key, or run SlyFi: leave --cipher out";
+            return Err(Error::new(ErrorKind::Usage, cause, mend));
+        }
         let (pairing, shown) = pairing::make_invite(
             &mut self.store,
             &self.setup.config.network,
@@ -152,6 +158,16 @@ impl Daemon {
             air: self.setup.air.clone(),
             interface: self.host.name().to_owned(),
             mtu: self.setup.mtu,
+            protection: self.machine.cipher().map(|cipher| ProtectionStatus {
+                cipher: cipher.name().to_owned(),
+                broken: cipher.is_broken(),
+                counters: self
+                    .machine
+                    .protection_counters()
+                    .into_iter()
+                    .map(|(name, n)| (name.to_owned(), n))
+                    .collect(),
+            }),
             links: links.collect(),
             clock: ClockStatus {
                 offset_ms: progress.clock_offset.map(|us| us / 1_000),
@@ -179,7 +195,13 @@ impl Daemon {
             clock_offset_us: self.progress.clock_offset,
             uptime_s: now.mono.saturating_since(self.started).as_secs(),
         };
-        metrics::render(self.machine.role().name(), &self.counters, &gauges, self.machine.drops())
+        let role = self.machine.role().name();
+        let mut text = metrics::render(role, &self.counters, &gauges, self.machine.drops());
+        if let Some(cipher) = self.machine.cipher() {
+            let counters = self.machine.protection_counters();
+            text.push_str(&metrics::render_protection(role, cipher.name(), &counters));
+        }
+        text
     }
 }
 

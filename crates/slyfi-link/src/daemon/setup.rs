@@ -10,11 +10,12 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::host_port::{HostPort, tap_error};
 use crate::keylog::KeyLog;
 use crate::logging::Logger;
-use crate::machine::Machine;
+use crate::machine::{Machine, Wifi};
 use crate::metrics::Counters;
 use crate::pairing::network_name;
 use crate::pcap::Capture;
 use crate::store::Store;
+use crate::wifi::{Cipher, Secret, SecretSource, Settings, guard};
 use slyfi_base::{Capabilities, Duration, Instant, Now, TxMeta};
 use slyfi_core::ap::{ApConfig, ApLink};
 use slyfi_core::client::{ClientConfig, ClientLink};
@@ -22,7 +23,9 @@ use slyfi_linux::{
     AdminState, AirSocket, Clock, OsRandom, PacketConfig, PacketRadio, Persistence, Poll, Signals,
     Tap, TapConfig, TapMode, Target, UdpAir, UdpConfig, UdpRadio, Waker,
 };
-use slyfi_wire::carrier;
+use slyfi_rivals::wifi::{self, Protection, Ssid};
+use slyfi_wire::ieee80211::HeaderRepr;
+use slyfi_wire::{carrier, llc};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -90,12 +93,26 @@ pub fn open(
     }
     tap.set_state(AdminState::Up).map_err(tap_error)?;
     let control = config.control_path(role);
-    info!(
-        log,
-        "{} on {air}, interface {}, MTU {mtu} (frames carry {max_body} bytes)",
-        role.name(),
-        tap.name()
-    );
+    let name = tap.name();
+    match config.wifi.cipher {
+        None => info!(
+            log,
+            "{} on {air}, interface {name}, MTU {mtu} (frames carry {max_body} bytes)",
+            role.name()
+        ),
+        Some(cipher) => {
+            let what = cipher.described();
+            info!(
+                log,
+                "{} of ordinary 802.11, {what}, on {air}, interface {name}, MTU {mtu}",
+                role.name()
+            );
+            info!(
+                log,
+                "its frames show names and addresses to everyone; without --cipher they do not"
+            );
+        }
+    }
     let setup = Setup { config, options, air, mtu };
     let mut daemon = assemble(machine, radio, Box::new(tap), store, setup, log)?;
     daemon.listen(&control)?;
@@ -163,6 +180,9 @@ pub fn make_machine(
     host_mac: slyfi_base::MacAddress,
     now: Now,
 ) -> Result<Machine> {
+    if let Some(cipher) = config.wifi.cipher {
+        return make_wifi(role, config, cipher, air, host_mac, now);
+    }
     Ok(match role {
         Role::AccessPoint => {
             let config = ap_config(config, options, air)?;
@@ -171,6 +191,52 @@ pub fn make_machine(
         Role::Client => {
             let config = client_config(config, options, air)?;
             Machine::Client(ClientLink::new(config, host_mac, OsRandom, now))
+        }
+    })
+}
+
+/// Makes a machine of ordinary 802.11, whose card has the interface's address.
+fn make_wifi(
+    role: Role,
+    config: &Config,
+    cipher: Cipher,
+    air: Capabilities,
+    host_mac: slyfi_base::MacAddress,
+    now: Now,
+) -> Result<Machine> {
+    max_body(air)?;
+    let settings = &config.wifi;
+    let source = SecretSource {
+        passphrase_file: settings.passphrase_file.clone(),
+        key_file: settings.key_file.clone(),
+    };
+    let secret = Secret::find(cipher, &source)?;
+    let name = config.network.name.as_bytes();
+    // `Config::check` has seen to the length.
+    let ssid = Ssid::new(name).ok_or_else(|| {
+        Error::new(ErrorKind::Usage, "the network's name is no SSID", "use 1 to 32 bytes")
+    })?;
+    let (group_rekey, hop) = (settings.group_rekey.0, settings.hop.0);
+    let settings = Settings { cipher, ssid: name, group_rekey, hop };
+    let guard = guard(role, host_mac, &settings, &secret, now, OsRandom)?;
+    let overhead = guard.overhead();
+    let around = HeaderRepr::default().buffer_len() + llc::HEADER_LEN;
+    let sealed = overhead.headroom + overhead.tailroom;
+    let mtu = air.max_frame.saturating_sub(around + sealed).min(ETHERNET_MTU);
+    let rate = config.air.rate.0;
+    let described = Wifi { cipher, mtu };
+    Ok(match role {
+        Role::AccessPoint => {
+            let mut config = wifi::ApConfig::new(host_mac, ssid);
+            config.data_rate = rate;
+            let ap = wifi::AccessPoint::protected(now, config, guard, &mut OsRandom);
+            Machine::WifiAccessPoint(ap, described)
+        }
+        Role::Client => {
+            let mut config = wifi::StationConfig::new(host_mac, vec![ssid]);
+            config.data_rate = rate;
+            let station = wifi::Station::protected(config, guard, OsRandom);
+            Machine::WifiStation(station, described)
         }
     })
 }

@@ -9,6 +9,7 @@
 //! | `pairings` | id (8 bytes) | label, made at (s), [`Pairing::encode`] |
 //! | `invites` | id (8 bytes) | label, made at (s), [`Pairing::encode`] |
 //! | `records` | kind, bytes | when it may be forgotten (µs since 1970, all ones: never) |
+//! | `counters` | name (8 bytes) | how far a static key's numbers may have been used |
 //!
 //! # Security
 //! redb never writes over a page that a reader may need, so pages with old keys stay in the file
@@ -31,6 +32,7 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const PAIRINGS: TableDefinition<PairingKey, (&str, u64, &[u8])> = TableDefinition::new("pairings");
 const INVITES: TableDefinition<PairingKey, (&str, u64, &[u8])> = TableDefinition::new("invites");
 const RECORDS: TableDefinition<(u8, &[u8]), u64> = TableDefinition::new("records");
+const COUNTERS: TableDefinition<[u8; 8], &[u8]> = TableDefinition::new("counters");
 
 const VERSION: u64 = 1;
 
@@ -160,6 +162,7 @@ impl Store {
         verify::verify(&path, &check_contents)?;
         drop(lock);
         let db = Database::open(&path).map_err(|e| open_error(&path, &e))?;
+        add_counters(&db).map_err(|e| damaged(&path, &e))?;
         files::clean_up(dir)?;
         Ok(Store { db, dir: dir.to_owned(), stale_keys: false })
     }
@@ -204,6 +207,9 @@ impl Store {
     /// # Errors
     /// [`ErrorKind::Store`].
     pub fn records(&self, kind: RecordKind, wall: UnixTime) -> Result<Vec<Vec<u8>>> {
+        if kind == RecordKind::Counter {
+            return self.counters();
+        }
         self.with(|db| {
             let table = db.begin_read()?.open_table(RECORDS)?;
             let mut found = Vec::new();
@@ -215,6 +221,18 @@ impl Store {
                 }
             }
             Ok(found)
+        })
+    }
+
+    /// Returns all counters, each name and value in one.
+    fn counters(&self) -> Result<Vec<Vec<u8>>> {
+        self.with(|db| {
+            let table = db.begin_read()?.open_table(COUNTERS)?;
+            let whole =
+                |(name, value): (redb::AccessGuard<'_, [u8; 8]>, redb::AccessGuard<'_, &[u8]>)| {
+                    [&name.value()[..], value.value()].concat()
+                };
+            table.iter()?.map(|entry| Ok(whole(entry?))).collect()
         })
     }
 
@@ -233,6 +251,7 @@ impl Store {
                 let mut pairings = tx.open_table(PAIRINGS)?;
                 let mut invites = tx.open_table(INVITES)?;
                 let mut records = tx.open_table(RECORDS)?;
+                let mut counters = tx.open_table(COUNTERS)?;
                 for change in changes {
                     match *change {
                         Change::Pairing { label, made, pairing } => {
@@ -250,6 +269,12 @@ impl Store {
                         }
                         Change::Spend(id) => {
                             invites.remove(id)?;
+                        }
+                        Change::Record { kind: RecordKind::Counter, bytes, .. } => {
+                            // Shorter ones name nothing; no machine makes them.
+                            if let Some((name, value)) = bytes.split_first_chunk() {
+                                counters.insert(*name, value)?;
+                            }
                         }
                         Change::Record { kind, until, bytes } => {
                             let until = until.map_or(u64::MAX, UnixTime::as_micros);
@@ -352,6 +377,20 @@ fn fill_new(db: &Database) -> Result<(), redb::Error> {
     tx.open_table(PAIRINGS)?;
     tx.open_table(INVITES)?;
     tx.open_table(RECORDS)?;
+    tx.open_table(COUNTERS)?;
+    tx.commit()?;
+    Ok(())
+}
+
+/// Gives a store that was made before there were counters its table of them.
+fn add_counters(db: &Database) -> Result<(), redb::Error> {
+    match db.begin_read()?.open_table(COUNTERS) {
+        Ok(_) => return Ok(()),
+        Err(redb::TableError::TableDoesNotExist(_)) => {}
+        Err(e) => return Err(e.into()),
+    }
+    let tx = db.begin_write()?;
+    tx.open_table(COUNTERS)?;
     tx.commit()?;
     Ok(())
 }
@@ -374,6 +413,11 @@ fn copy(from: &Database, to: &Database) -> Result<(), redb::Error> {
         for entry in from.open_table(RECORDS)?.iter()? {
             let (key, value) = entry?;
             records.insert(key.value(), value.value())?;
+        }
+        let mut counters = tx.open_table(COUNTERS)?;
+        for entry in from.open_table(COUNTERS)?.iter()? {
+            let (name, value) = entry?;
+            counters.insert(name.value(), value.value())?;
         }
     }
     tx.commit()?;
@@ -428,6 +472,8 @@ const fn kind_byte(kind: RecordKind) -> u8 {
         RecordKind::Pairing => 1,
         RecordKind::InviteSpent => 2,
         RecordKind::PairingRevoked => 3,
+        // Counters have a table of their own.
+        RecordKind::Counter => 4,
     }
 }
 

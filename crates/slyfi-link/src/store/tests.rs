@@ -236,3 +236,30 @@ fn what_a_crash_in_a_rewrite_leaves_behind_is_cleaned_up() {
     let names: Vec<_> = fs::read_dir(&at).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(names, ["keys.redb"]);
 }
+
+#[test]
+fn of_each_counter_only_the_last_value_is_kept_also_in_a_store_from_before_counters() {
+    let dir = TempDir::new("store");
+    let at = dir.path().join("keys");
+    let record = |bytes| Change::Record { kind: RecordKind::Counter, until: None, bytes };
+    let counters = |store: &Store| store.records(RecordKind::Counter, NOW).unwrap();
+    let mut store = Store::open(&at, Missing::Create).unwrap();
+    store.commit(&[record(b"counter11"), record(b"counter22")]).unwrap();
+    store.commit(&[record(b"counter19")]).unwrap();
+    let kept = [b"counter19".to_vec(), b"counter22".to_vec()];
+    assert_eq!(counters(&store), kept);
+    store.scrub().unwrap();
+    drop(store);
+    let store = Store::open(&at, Missing::Refuse).unwrap();
+    assert_eq!(counters(&store), kept);
+    store
+        .with(|db| {
+            let tx = db.begin_write()?;
+            tx.delete_table(COUNTERS)?;
+            Ok(tx.commit()?)
+        })
+        .unwrap();
+    drop(store);
+    let store = Store::open(&at, Missing::Refuse).unwrap();
+    assert!(counters(&store).is_empty());
+}

@@ -61,6 +61,11 @@ impl TkipSeal {
         self.last = last;
         self
     }
+
+    /// Returns the number of the last frame sealed.
+    pub const fn last_number(&self) -> PacketNumber {
+        self.last
+    }
 }
 
 impl SealHalf for TkipSeal {
@@ -100,6 +105,13 @@ pub struct TkipOpen {
 }
 
 impl TkipOpen {
+    /// Refuses every number up to `number`: a group key comes with the one that its sender is at.
+    #[must_use]
+    pub const fn starting_at(mut self, number: PacketNumber) -> Self {
+        self.received = ReplayCounters::starting_at(number);
+        self
+    }
+
     /// Tells the time at which the next frames arrive.
     pub fn advance_to(&mut self, now: Instant) {
         self.now = now.max(self.now);

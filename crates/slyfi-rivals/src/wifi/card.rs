@@ -1,8 +1,10 @@
 //! What a card does for its machine: addresses, sequence numbers, durations, duplicate filter.
 
 use super::frames::{Management, append, encapsulate};
-use super::outbox::Outbox;
-use slyfi_base::{DropReason, MacAddress, Rate, RxMeta, SecureRandom, TxMeta};
+use super::outbox::{Outbox, Unsent};
+use super::protection::Protection;
+use alloc::vec::Vec;
+use slyfi_base::{DropReason, Exhausted, MacAddress, Now, Rate, RxMeta, SecureRandom, TxMeta};
 use slyfi_wire::ieee80211::{
     FrameControl, HeaderRepr, MacHeader, SequenceControl, Type, data as subtype,
 };
@@ -22,6 +24,41 @@ pub(super) enum Ds {
     To,
     /// From the access point to a station.
     From,
+}
+
+/// Between whom a data frame goes. `far` is address 3: the destination on the way to, the source on
+/// the way from the access point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Route {
+    pub(super) ds: Ds,
+    pub(super) receiver: MacAddress,
+    pub(super) far: MacAddress,
+}
+
+/// What seals one frame.
+pub(super) struct Sealer<'a> {
+    pub(super) protection: &'a mut dyn Protection,
+    pub(super) now: Now,
+    pub(super) to: MacAddress,
+}
+
+impl Sealer<'_> {
+    /// Appends a sealed packet to a frame that is its header so far. An empty packet stays empty.
+    fn seal(self, frame: &mut Vec<u8>, packet: (u16, &[u8])) -> Result<(), Exhausted> {
+        let room = self.protection.overhead();
+        let header_len = frame.len();
+        frame.resize(header_len + room.headroom, 0);
+        let from = frame.len();
+        if packet != (0, &[]) {
+            encapsulate(frame, packet.0, packet.1);
+        }
+        let len = frame.len() - from;
+        frame.resize(from + len + room.tailroom, 0);
+        let (header, body) = frame.split_at_mut(header_len);
+        let sealed = self.protection.seal(self.now, self.to, header, body, len)?;
+        frame.truncate(header_len + sealed);
+        Ok(())
+    }
 }
 
 impl Card {
@@ -50,23 +87,26 @@ impl Card {
         })
     }
 
-    /// Sends a data frame. `far` is address 3: the destination on the way to, the source on the way
-    /// from the access point.
+    /// Sends a data frame, sealed by `seal` if there is one.
     pub(super) fn data(
         &mut self,
         out: &mut Outbox,
-        ds: Ds,
-        receiver: MacAddress,
-        far: MacAddress,
-        (ethertype, payload): (u16, &[u8]),
-    ) -> bool {
-        let mut header = self.data_header(subtype::DATA, ds, receiver, far);
+        route: Route,
+        packet: (u16, &[u8]),
+        seal: Option<Sealer<'_>>,
+    ) -> Result<(), Unsent> {
+        let mut header = self.data_header(subtype::DATA, route.ds, route.receiver, route.far);
+        header.frame_control = header.frame_control.with_protected(seal.is_some());
         // Group frames have to go at a rate that every member receives.
-        let rate = if receiver.is_group() { Rate::BASE } else { self.data_rate };
+        let rate = if route.receiver.is_group() { Rate::BASE } else { self.data_rate };
         let rate = self.number(&mut header, rate);
-        out.transmit(TxMeta { rate }, |frame| {
+        out.transmit_sealed(TxMeta { rate }, |frame| {
             write(frame, &header);
-            encapsulate(frame, ethertype, payload);
+            match seal {
+                None => encapsulate(frame, packet.0, packet.1),
+                Some(sealer) => sealer.seal(frame, packet)?,
+            }
+            Ok(())
         })
     }
 
@@ -93,7 +133,7 @@ impl Card {
     }
 
     /// Looks at a received frame: intact, of a kind this protocol understands, and for this card or
-    /// a group.
+    /// a group. Only data may be protected, and only where there is a protection.
     ///
     /// # Errors
     /// Why it is to be dropped.
@@ -101,6 +141,7 @@ impl Card {
         &self,
         meta: RxMeta,
         frame: &'a [u8],
+        private: bool,
     ) -> Result<MacHeader<'a>, DropReason> {
         if meta.bad_fcs {
             return Err(DropReason::BadFcs);
@@ -116,14 +157,15 @@ impl Card {
         }
         let fragment = header.sequence().is_none_or(|s| s.fragment() != 0);
         let amsdu = header.qos_control().is_some_and(|q| q.is_amsdu());
-        if fc.is_protected() || fc.has_more_fragments() || fragment || amsdu {
+        let sealed = fc.is_protected() && !(private && fc.kind() == Type::Data);
+        if sealed || fc.has_more_fragments() || fragment || amsdu {
             return Err(DropReason::Unexpected);
         }
         Ok(header)
     }
 }
 
-fn write(frame: &mut alloc::vec::Vec<u8>, header: &HeaderRepr) {
+fn write(frame: &mut Vec<u8>, header: &HeaderRepr) {
     let mut bytes = [0; HeaderRepr::MAX_LEN];
     // The buffer is as long as the longest header.
     if let Ok(len) = header.emit(&mut bytes) {

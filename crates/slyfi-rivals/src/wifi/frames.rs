@@ -11,6 +11,12 @@ const ESS: u16 = 0x0001;
 /// Capability information: data is encrypted.
 const PRIVACY: u16 = 0x0010;
 
+/// Element identifier of the RSN element (§9.4.2.24).
+const RSN: u8 = 48;
+
+/// The EtherType of EAPOL, which carries key handshakes.
+pub(super) const EAPOL: u16 = 0x888e;
+
 /// Authentication algorithm 0: open system (§9.4.1.1).
 pub(super) const OPEN_SYSTEM: u16 = 0;
 
@@ -21,11 +27,13 @@ pub(super) mod status {
     pub(in super::super) const ALGORITHM_NOT_SUPPORTED: u16 = 13;
     pub(in super::super) const OUT_OF_SEQUENCE: u16 = 14;
     pub(in super::super) const NO_MORE_STATIONS: u16 = 17;
+    pub(in super::super) const INVALID_ELEMENT: u16 = 40;
 }
 
 /// Reason codes (§9.4.1.7).
 pub(super) mod reason {
-    pub(in super::super) const UNSPECIFIED: u16 = 1;
+    pub(in super::super) use super::super::reason::{FOUR_WAY_TIMEOUT, UNSPECIFIED};
+
     pub(in super::super) const SENDER_LEAVES: u16 = 3;
     pub(in super::super) const INACTIVITY: u16 = 4;
     pub(in super::super) const NOT_AUTHENTICATED: u16 = 6;
@@ -44,9 +52,9 @@ pub(super) enum Management<'a> {
     /// One of the two messages of open-system authentication.
     Authentication { algorithm: u16, transaction: u16, status: u16 },
     /// A station asks to join.
-    AssociationRequest { ssid: &'a [u8] },
+    AssociationRequest(Wish<'a>),
     /// The access point's answer, with the association identifier (1 to 2007).
-    AssociationResponse { status: u16, aid: u16 },
+    AssociationResponse { status: u16, aid: u16, privacy: bool },
     /// An association ends.
     Disassociation { reason: u16 },
     /// An authentication ends, and the association with it.
@@ -60,10 +68,23 @@ pub(super) struct Bss<'a> {
     pub(super) timestamp: u64,
     /// Time between beacons in time units.
     pub(super) interval: u16,
-    /// Whether the network is encrypted, and so none of ours.
+    /// Whether data are protected.
     pub(super) privacy: bool,
     /// Its name.
     pub(super) ssid: &'a [u8],
+    /// The contents of its RSN element.
+    pub(super) rsn: Option<&'a [u8]>,
+}
+
+/// What an association request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Wish<'a> {
+    /// Whether data are to be protected.
+    pub(super) privacy: bool,
+    /// The network's name.
+    pub(super) ssid: &'a [u8],
+    /// The contents of the RSN element: the suites that were chosen.
+    pub(super) rsn: Option<&'a [u8]>,
 }
 
 impl<'a> Management<'a> {
@@ -81,13 +102,15 @@ impl<'a> Management<'a> {
             },
             subtype::ASSOCIATION_REQUEST => {
                 // Capabilities and listen interval.
-                r.take(4)?;
-                Management::AssociationRequest { ssid: ssid(&mut r)? }
+                let (capabilities, _) = (r.u16_le()?, r.u16_le()?);
+                let privacy = capabilities & PRIVACY != 0;
+                let (ssid, rsn) = network(&mut r)?;
+                Management::AssociationRequest(Wish { privacy, ssid, rsn })
             }
             subtype::ASSOCIATION_RESPONSE => {
-                r.take(2)?;
-                let (status, aid) = (r.u16_le()?, r.u16_le()?);
-                Management::AssociationResponse { status, aid: aid & 0x3fff }
+                let (capabilities, status, aid) = (r.u16_le()?, r.u16_le()?, r.u16_le()?);
+                let privacy = capabilities & PRIVACY != 0;
+                Management::AssociationResponse { status, aid: aid & 0x3fff, privacy }
             }
             subtype::DISASSOCIATION => Management::Disassociation { reason: r.u16_le()? },
             subtype::DEAUTHENTICATION => Management::Deauthentication { reason: r.u16_le()? },
@@ -102,7 +125,7 @@ impl<'a> Management<'a> {
             Management::ProbeResponse(_) => subtype::PROBE_RESPONSE,
             Management::Beacon(_) => subtype::BEACON,
             Management::Authentication { .. } => subtype::AUTHENTICATION,
-            Management::AssociationRequest { .. } => subtype::ASSOCIATION_REQUEST,
+            Management::AssociationRequest(_) => subtype::ASSOCIATION_REQUEST,
             Management::AssociationResponse { .. } => subtype::ASSOCIATION_RESPONSE,
             Management::Disassociation { .. } => subtype::DISASSOCIATION,
             Management::Deauthentication { .. } => subtype::DEAUTHENTICATION,
@@ -117,19 +140,21 @@ impl<'a> Management<'a> {
             Management::ProbeResponse(bss) | Management::Beacon(bss) => {
                 out.extend(bss.timestamp.to_le_bytes());
                 out.extend(bss.interval.to_le_bytes());
-                out.extend((ESS | if bss.privacy { PRIVACY } else { 0 }).to_le_bytes());
+                out.extend(capabilities(bss.privacy).to_le_bytes());
                 named(out, bss.ssid);
+                secured(out, bss.rsn);
             }
             Management::Authentication { algorithm, transaction, status } => {
                 u16s(&[algorithm, transaction, status]);
             }
-            Management::AssociationRequest { ssid } => {
+            Management::AssociationRequest(wish) => {
                 // The listen interval is that of a station that never sleeps.
-                u16s(&[ESS, 1]);
-                named(out, ssid);
+                u16s(&[capabilities(wish.privacy), 1]);
+                named(out, wish.ssid);
+                secured(out, wish.rsn);
             }
-            Management::AssociationResponse { status, aid } => {
-                u16s(&[ESS, status, aid | 0xc000]);
+            Management::AssociationResponse { status, aid, privacy } => {
+                u16s(&[capabilities(privacy), status, aid | 0xc000]);
                 element(out, SUPPORTED_RATES, &RATES_A);
             }
             Management::Disassociation { reason } | Management::Deauthentication { reason } => {
@@ -140,13 +165,31 @@ impl<'a> Management<'a> {
 }
 
 fn ssid<'a>(r: &mut Reader<'a>) -> Result<&'a [u8], Malformed> {
+    Ok(network(r)?.0)
+}
+
+/// Reads the elements that say which network it is and how it is protected.
+fn network<'a>(r: &mut Reader<'a>) -> Result<(&'a [u8], Option<&'a [u8]>), Malformed> {
     let offset = r.position();
-    Elements::new(r.rest()).ssid().ok_or(Malformed::Value { offset })
+    let elements = Elements::new(r.rest());
+    Ok((elements.ssid().ok_or(Malformed::Value { offset })?, elements.find(RSN)))
 }
 
 fn bss<'a>(r: &mut Reader<'a>) -> Result<Bss<'a>, Malformed> {
     let (timestamp, interval, capabilities) = (r.u64_le()?, r.u16_le()?, r.u16_le()?);
-    Ok(Bss { timestamp, interval, privacy: capabilities & PRIVACY != 0, ssid: ssid(r)? })
+    let privacy = capabilities & PRIVACY != 0;
+    let (ssid, rsn) = network(r)?;
+    Ok(Bss { timestamp, interval, privacy, ssid, rsn })
+}
+
+const fn capabilities(privacy: bool) -> u16 {
+    ESS | if privacy { PRIVACY } else { 0 }
+}
+
+fn secured(out: &mut Vec<u8>, rsn: Option<&[u8]>) {
+    if let Some(data) = rsn {
+        element(out, RSN, data);
+    }
 }
 
 fn named(out: &mut Vec<u8>, ssid: &[u8]) {
@@ -201,7 +244,9 @@ pub(super) fn ethernet(out: &mut Vec<u8>, header: EthernetRepr, payload: &[u8]) 
 mod tests {
     use super::*;
 
-    const BSS: Bss<'_> = Bss { timestamp: 1 << 40, interval: 100, privacy: false, ssid: b"net" };
+    const BSS: Bss<'_> =
+        Bss { timestamp: 1 << 40, interval: 100, privacy: false, ssid: b"net", rsn: None };
+    const WISH: Wish<'_> = Wish { privacy: false, ssid: b"net", rsn: None };
 
     #[test]
     fn management_bodies_come_back_and_their_truncations_do_not() {
@@ -210,8 +255,8 @@ mod tests {
             Management::ProbeResponse(BSS),
             Management::Beacon(Bss { privacy: true, ..BSS }),
             Management::Authentication { algorithm: 0, transaction: 2, status: 17 },
-            Management::AssociationRequest { ssid: b"net" },
-            Management::AssociationResponse { status: 0, aid: 2007 },
+            Management::AssociationRequest(WISH),
+            Management::AssociationResponse { status: 0, aid: 2007, privacy: true },
             Management::Disassociation { reason: 8 },
             Management::Deauthentication { reason: 3 },
         ] {
@@ -229,6 +274,20 @@ mod tests {
             }
         }
         assert_eq!(Management::parse(subtype::ACTION, &[]), Ok(None));
+    }
+
+    #[test]
+    fn the_suites_of_a_protected_network_travel_with_its_name() {
+        let rsn = Some(&[1, 0, 0, 0x0f, 0xac, 4][..]);
+        for m in [
+            Management::ProbeResponse(Bss { privacy: true, rsn, ..BSS }),
+            Management::AssociationRequest(Wish { privacy: true, rsn, ..WISH }),
+        ] {
+            let mut body = Vec::new();
+            m.write(&mut body);
+            assert_eq!(Management::parse(m.subtype(), &body), Ok(Some(m)));
+            assert_eq!(body[body.len() - 8..], [48, 6, 1, 0, 0, 0x0f, 0xac, 4]);
+        }
     }
 
     #[test]

@@ -2,7 +2,8 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
-use slyfi_base::{Event, Output, TxMeta};
+use slyfi_base::link::{Persist, RecordKind};
+use slyfi_base::{Event, Exhausted, Output, Redacted, TxMeta};
 
 /// The most outputs that wait. A host that drains after every call, as the contract has it, comes
 /// nowhere near.
@@ -16,6 +17,16 @@ enum Item {
     Event(Event),
     Deliver(Vec<u8>),
     Transmit(TxMeta, Vec<u8>),
+    Persist(Vec<u8>),
+}
+
+/// Why a frame is not on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unsent {
+    /// The queue is full.
+    NoRoom,
+    /// Nothing can seal it.
+    NoKey,
 }
 
 /// A queue of outputs that reuses its buffers.
@@ -36,37 +47,61 @@ impl Outbox {
         self.items.push_back(Item::Event(event));
     }
 
+    /// Keeps a record of how far a key was used. Always kept: what follows depends on it.
+    pub(super) fn persist(&mut self, record: Vec<u8>) {
+        self.items.push_back(Item::Persist(record));
+    }
+
     /// Keeps an 802.11 frame for the air, made by `write`. Returns whether there was room.
     pub(super) fn transmit(&mut self, meta: TxMeta, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-        let item = |bytes| Item::Transmit(meta, bytes);
-        self.push(item, write)
+        let write = |bytes: &mut Vec<u8>| {
+            write(bytes);
+            Ok(())
+        };
+        self.transmit_sealed(meta, write).is_ok()
+    }
+
+    /// Keeps an 802.11 frame for the air, made by `write` unless there is no room.
+    pub(super) fn transmit_sealed(
+        &mut self,
+        meta: TxMeta,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Exhausted>,
+    ) -> Result<(), Unsent> {
+        self.push(|bytes| Item::Transmit(meta, bytes), write)
     }
 
     /// Keeps an Ethernet frame for the host, made by `write`. Returns whether there was room.
     pub(super) fn deliver(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> bool {
-        self.push(Item::Deliver, write)
+        let write = |bytes: &mut Vec<u8>| {
+            write(bytes);
+            Ok(())
+        };
+        self.push(Item::Deliver, write).is_ok()
     }
 
     fn push(
         &mut self,
         item: impl FnOnce(Vec<u8>) -> Item,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) -> bool {
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), Exhausted>,
+    ) -> Result<(), Unsent> {
         if !self.has_room() {
-            return false;
+            return Err(Unsent::NoRoom);
         }
         let mut bytes = self.spare.pop().unwrap_or_default();
         bytes.clear();
-        write(&mut bytes);
+        if write(&mut bytes).is_err() {
+            self.spare.push(bytes);
+            return Err(Unsent::NoKey);
+        }
         self.items.push_back(item(bytes));
-        true
+        Ok(())
     }
 
     /// Hands out the next output; `None` when only the time-out is left.
     pub(super) fn poll<'b>(&mut self, buf: &'b mut [u8]) -> Option<Output<'b>> {
         let needed = match self.items.front()? {
             Item::Event(_) => 0,
-            Item::Deliver(bytes) | Item::Transmit(_, bytes) => bytes.len(),
+            Item::Deliver(bytes) | Item::Transmit(_, bytes) | Item::Persist(bytes) => bytes.len(),
         };
         let Some(out) = buf.get_mut(..needed) else {
             return Some(Output::BufferTooSmall { needed });
@@ -80,6 +115,11 @@ impl Outbox {
             Item::Transmit(meta, bytes) => {
                 self.give_out(bytes, out);
                 Output::Transmit(meta, out)
+            }
+            Item::Persist(bytes) => {
+                self.give_out(bytes, out);
+                let kind = RecordKind::Counter;
+                Output::Persist(Persist { kind, until: None, bytes: Redacted::new(out) })
             }
         })
     }

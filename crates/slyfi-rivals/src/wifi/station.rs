@@ -1,10 +1,14 @@
 //! The station.
 
 use super::MAX_PACKET;
-use super::card::{Card, Ds, DuplicateFilter};
+use super::card::{Card, Ds, DuplicateFilter, Route, Sealer};
 use super::config::StationConfig;
-use super::frames::{Bss, Management, OPEN_SYSTEM, decapsulate, ethernet, reason, status};
-use super::outbox::Outbox;
+use super::frames::{
+    Bss, EAPOL, Management, OPEN_SYSTEM, Wish, decapsulate, ethernet, reason, status,
+};
+use super::intake::{Incoming, unseal};
+use super::outbox::{Outbox, Unsent};
+use super::protection::{Effect, Open, Protection};
 use slyfi_base::event::{NoLink, Phase, Unlinked};
 use slyfi_base::reason::DropCounters;
 use slyfi_base::{
@@ -17,7 +21,7 @@ use slyfi_wire::ieee80211::{MacHeader, Type};
 /// The only link of a station.
 const LINK: LinkId = LinkId(0);
 
-/// wifi-open has no pairings; events that name one say 0.
+/// Ordinary 802.11 has no pairings; events that name one say 0.
 pub(super) const NO_PAIRING: u32 = 0;
 
 /// A request that waits for its answer.
@@ -59,15 +63,17 @@ enum State {
     Probing(Waiting),
     Authenticating(ApRef, Waiting),
     Associating(ApRef, Waiting),
+    Securing(ApRef, Waiting),
     Linked(Session),
 }
 
-/// A station of ordinary 802.11 without encryption.
+/// A station of ordinary 802.11.
 #[derive(Debug)]
-pub struct OpenStation<R> {
+pub struct Station<R, P> {
     config: StationConfig,
     rng: R,
     card: Card,
+    protection: P,
     state: State,
     /// Set-ups that failed in a row.
     failures: u32,
@@ -76,11 +82,19 @@ pub struct OpenStation<R> {
     drops: DropCounters,
 }
 
-impl<R: SecureRandom> OpenStation<R> {
+impl<R: SecureRandom> Station<R, Open> {
+    /// Returns a station without encryption that waits for [`Command::Connect`].
+    pub fn new(config: StationConfig, rng: R) -> Self {
+        Self::protected(config, Open::default(), rng)
+    }
+}
+
+impl<R: SecureRandom, P: Protection> Station<R, P> {
     /// Returns a station that waits for [`Command::Connect`].
-    pub fn new(config: StationConfig, mut rng: R) -> Self {
+    pub fn protected(config: StationConfig, protection: P, mut rng: R) -> Self {
         let card = Card::new(config.mac, config.data_rate, &mut rng);
-        OpenStation {
+        Station {
+            protection,
             config,
             rng,
             card,
@@ -95,6 +109,16 @@ impl<R: SecureRandom> OpenStation<R> {
     /// Returns whether data can flow.
     pub const fn is_linked(&self) -> bool {
         matches!(self.state, State::Linked(_))
+    }
+
+    /// Returns the protection.
+    pub const fn protection(&self) -> &P {
+        &self.protection
+    }
+
+    /// Returns the protection, to restore what it was.
+    pub const fn protection_mut(&mut self) -> &mut P {
+        &mut self.protection
     }
 
     fn waiting(&self, now: Now, tries: u8, wait: Duration) -> Waiting {
@@ -132,8 +156,20 @@ impl<R: SecureRandom> OpenStation<R> {
     fn associate(&mut self, now: Now, ap: ApRef, tries: u8) {
         let wait = self.waiting(now, tries, self.config.timers.answer_wait);
         self.state = State::Associating(ap, wait);
-        let body = Management::AssociationRequest { ssid: ap.ssid(&self.config) };
+        let body = Management::AssociationRequest(Wish {
+            privacy: self.protection.is_private(),
+            ssid: ap.ssid(&self.config),
+            rsn: self.protection.rsn(),
+        });
         self.card.manage(&mut self.outbox, ap.bssid, ap.bssid, body);
+    }
+
+    /// Associated: data flow when the protection says so.
+    fn secure(&mut self, now: Now, ap: ApRef) {
+        let wait = self.waiting(now, 1, self.config.timers.secure_wait);
+        self.state = State::Securing(ap, wait);
+        self.protection.begin(now, ap.bssid);
+        self.follow(now);
     }
 
     fn linked(&mut self, now: Now, ap: ApRef) {
@@ -145,6 +181,7 @@ impl<R: SecureRandom> OpenStation<R> {
     }
 
     fn fail(&mut self, now: Now, why: NoLink) {
+        self.forget_keys(now);
         let t = self.config.timers;
         let doubled = t.retry_pause.saturating_mul(1 << self.failures.min(30));
         let pause = doubled.min(t.retry_pause_max);
@@ -156,15 +193,22 @@ impl<R: SecureRandom> OpenStation<R> {
         self.outbox.event(Event::NoLink { why, retry_in });
     }
 
+    fn forget_keys(&mut self, now: Now) {
+        if let State::Securing(ap, _) | State::Linked(Session { ap, .. }) = self.state {
+            self.protection.end(now, ap.bssid);
+        }
+    }
+
     fn lose(&mut self, now: Now, why: Unlinked) {
+        self.forget_keys(now);
         self.outbox.event(Event::Unlinked { link: LINK, why });
         self.start_probing(now);
     }
 
     // Frames from the air.
 
-    fn receive(&mut self, now: Now, meta: RxMeta, frame: &[u8]) -> Result<(), DropReason> {
-        let header = self.card.receive(meta, frame)?;
+    fn receive(&mut self, now: Now, meta: RxMeta, frame: &mut [u8]) -> Result<(), DropReason> {
+        let header = self.card.receive(meta, frame, self.protection.is_private())?;
         let fc = header.frame_control();
         let (Some(from), Some(bssid)) = (header.addr2(), header.bssid()) else {
             return Err(DropReason::Foreign);
@@ -185,7 +229,8 @@ impl<R: SecureRandom> OpenStation<R> {
             session.last_heard = now.mono;
         }
         if fc.kind() == Type::Data {
-            return self.receive_data(&header);
+            let header_len = header.header_len();
+            return self.receive_data(now, from, frame, header_len);
         }
         let body = Management::parse(fc.subtype(), header.body());
         match body.map_err(|_| DropReason::Malformed)? {
@@ -196,7 +241,9 @@ impl<R: SecureRandom> OpenStation<R> {
 
     fn current_ap(&self) -> Option<ApRef> {
         match self.state {
-            State::Authenticating(ap, _) | State::Associating(ap, _) => Some(ap),
+            State::Authenticating(ap, _) | State::Associating(ap, _) | State::Securing(ap, _) => {
+                Some(ap)
+            }
             State::Linked(session) => Some(session.ap),
             State::Idle | State::Pausing { .. } | State::Probing(_) => None,
         }
@@ -228,14 +275,26 @@ impl<R: SecureRandom> OpenStation<R> {
             }
             (State::Associating(ap, _), Management::AssociationResponse { status, .. }) => {
                 match status {
-                    status::SUCCESS => self.linked(now, ap),
+                    status::SUCCESS => self.secure(now, ap),
                     status::NO_MORE_STATIONS => self.fail(now, NoLink::Full),
                     _ => self.fail(now, NoLink::Refused),
                 }
                 Ok(())
             }
             // Signs of life: the sender was noted before.
-            (State::Linked(_), Management::Beacon(_) | Management::ProbeResponse(_)) => Ok(()),
+            (
+                State::Linked(_) | State::Securing(..),
+                Management::Beacon(_) | Management::ProbeResponse(_),
+            ) => Ok(()),
+            (
+                State::Securing(..),
+                Management::Deauthentication { reason: code }
+                | Management::Disassociation { reason: code },
+            ) => {
+                let keys = code == reason::FOUR_WAY_TIMEOUT;
+                self.fail(now, if keys { NoLink::KeyNotProven } else { NoLink::Refused });
+                Ok(())
+            }
             (
                 State::Linked(_),
                 Management::Deauthentication { .. } | Management::Disassociation { .. },
@@ -262,7 +321,9 @@ impl<R: SecureRandom> OpenStation<R> {
     ) -> Result<(), DropReason> {
         let network = self.config.networks.iter().position(|s| s.as_bytes() == bss.ssid);
         let network = network.ok_or(DropReason::Foreign)?;
-        if bss.privacy {
+        if bss.privacy != self.protection.is_private()
+            || self.protection.consider(now, bssid, bss.rsn).is_err()
+        {
             return Err(DropReason::Unexpected);
         }
         self.outbox.event(Event::Phase(Phase::Authenticating));
@@ -270,35 +331,117 @@ impl<R: SecureRandom> OpenStation<R> {
         Ok(())
     }
 
-    fn receive_data(&mut self, header: &MacHeader<'_>) -> Result<(), DropReason> {
-        let fc = header.frame_control();
-        if !self.is_linked() || !fc.is_from_ds() {
+    fn receive_data(
+        &mut self,
+        now: Now,
+        from: MacAddress,
+        frame: &mut [u8],
+        header_len: usize,
+    ) -> Result<(), DropReason> {
+        let header = MacHeader::new_checked(frame).map_err(|_| DropReason::Malformed)?;
+        let is_member = matches!(self.state, State::Securing(..) | State::Linked(_));
+        if !is_member || !header.frame_control().is_from_ds() {
             return Err(DropReason::Unexpected);
+        }
+        if header.source() == Some(self.card.mac()) {
+            return Err(DropReason::Echo);
+        }
+        let is_private = self.protection.is_private();
+        let incoming = unseal(&mut self.protection, now, from, frame, header_len);
+        // What it wants made durable comes before what it opened.
+        self.follow(now);
+        let Incoming { header, body, sealed } = incoming?;
+        if !header.frame_control().carries_data() || (sealed && body.is_empty()) {
+            return Ok(());
         }
         let (Some(source), Some(destination)) = (header.source(), header.destination()) else {
             return Err(DropReason::Foreign);
         };
-        if source == self.card.mac() {
-            return Err(DropReason::Echo);
+        let (ethertype, payload) = decapsulate(body).ok_or(DropReason::Malformed)?;
+        if is_private && ethertype == EAPOL {
+            let taken = self.protection.handshake(now, from, payload, sealed);
+            self.follow(now);
+            return taken;
         }
-        if !fc.carries_data() {
-            return Ok(());
+        if is_private && !sealed {
+            return Err(DropReason::Unprotected);
         }
-        let (ethertype, payload) = decapsulate(header.body()).ok_or(DropReason::Malformed)?;
+        if !self.is_linked() {
+            return Err(DropReason::Unexpected);
+        }
         let repr = EthernetRepr { destination, source, ethertype };
         let kept = self.outbox.deliver(|packet| ethernet(packet, repr, payload));
         if kept { Ok(()) } else { Err(DropReason::NoRoom) }
     }
 
+    // Frames to the air.
+
+    fn transmit(
+        &mut self,
+        now: Now,
+        to: (MacAddress, MacAddress),
+        packet: (u16, &[u8]),
+        sealed: bool,
+    ) -> Result<(), Unsent> {
+        let (bssid, destination) = to;
+        let route = Route { ds: Ds::To, receiver: bssid, far: destination };
+        let protection = &mut self.protection;
+        let seal = sealed.then_some(Sealer { protection, now, to: bssid });
+        self.card.data(&mut self.outbox, route, packet, seal)
+    }
+
+    /// Does what the protection wants done.
+    fn follow(&mut self, now: Now) {
+        while let Some(effect) = self.protection.poll() {
+            match effect {
+                // A lost message of a handshake is sent again, a lost question asked again.
+                Effect::Handshake { to, packet, sealed } => {
+                    let _ = self.transmit(now, (to, to), (EAPOL, &packet), sealed);
+                }
+                Effect::Ask(to) => {
+                    let _ = self.transmit(now, (to, to), (0, &[]), true);
+                }
+                Effect::Ready(_) => {
+                    if let State::Securing(ap, _) = self.state {
+                        self.linked(now, ap);
+                    }
+                }
+                Effect::Part { peer, reason, why } => self.part(now, peer, reason, why),
+                Effect::Persist(record) => self.outbox.persist(record),
+                Effect::Event(event) => self.outbox.event(event),
+            }
+        }
+    }
+
+    fn part(&mut self, now: Now, peer: MacAddress, reason: u16, why: Unlinked) {
+        let body = Management::Deauthentication { reason };
+        match self.state {
+            State::Securing(ap, _) if ap.bssid == peer => {
+                self.card.manage(&mut self.outbox, peer, peer, body);
+                self.fail(now, NoLink::KeyNotProven);
+            }
+            State::Linked(Session { ap, .. }) if ap.bssid == peer => {
+                self.card.manage(&mut self.outbox, peer, peer, body);
+                self.lose(now, why);
+            }
+            _ => {}
+        }
+    }
+
     // Time.
 
     fn next_timeout(&self) -> Option<Instant> {
+        self.next_own_timeout().into_iter().chain(self.protection.next_timeout()).min()
+    }
+
+    fn next_own_timeout(&self) -> Option<Instant> {
         match self.state {
             State::Idle => None,
             State::Pausing { until } => Some(until),
-            State::Probing(w) | State::Authenticating(_, w) | State::Associating(_, w) => {
-                Some(w.until)
-            }
+            State::Probing(w)
+            | State::Authenticating(_, w)
+            | State::Associating(_, w)
+            | State::Securing(_, w) => Some(w.until),
             State::Linked(s) => {
                 let t = self.config.timers;
                 let ask = s.last_heard.max(s.last_asked) + t.keep_alive;
@@ -318,6 +461,11 @@ impl<R: SecureRandom> OpenStation<R> {
             State::Authenticating(ap, w) => self.authenticate(now, ap, w.tries + 1),
             State::Associating(_, w) if last(w) => self.fail(now, NoLink::Refused),
             State::Associating(ap, w) => self.associate(now, ap, w.tries + 1),
+            State::Securing(ap, _) => {
+                let body = Management::Deauthentication { reason: reason::FOUR_WAY_TIMEOUT };
+                self.card.manage(&mut self.outbox, ap.bssid, ap.bssid, body);
+                self.fail(now, NoLink::KeyNotProven);
+            }
             State::Linked(session) => self.on_link_timeout(now, session),
         }
     }
@@ -342,11 +490,12 @@ impl<R: SecureRandom> OpenStation<R> {
     }
 }
 
-impl<R: SecureRandom> Link for OpenStation<R> {
+impl<R: SecureRandom, P: Protection> Link for Station<R, P> {
     fn handle_frame(&mut self, now: Now, meta: RxMeta, frame: &mut [u8]) {
         if let Err(reason) = self.receive(now, meta, frame) {
             self.drops.count(reason);
         }
+        self.follow(now);
     }
 
     fn handle_packet(&mut self, now: Now, packet: &[u8]) -> Result<(), Refused> {
@@ -354,16 +503,23 @@ impl<R: SecureRandom> Link for OpenStation<R> {
         if packet.len() > MAX_PACKET {
             return Err(Refused::TooLong { actual: packet.len(), limit: MAX_PACKET });
         }
-        let State::Linked(session) = &mut self.state else {
+        let State::Linked(Session { ap, .. }) = self.state else {
             return Err(Refused::NotLinked);
         };
         let payload = (frame.ethertype(), frame.payload());
-        let bssid = session.ap.bssid;
-        if !self.card.data(&mut self.outbox, Ds::To, bssid, frame.destination(), payload) {
-            return Err(Refused::QueueFull);
+        let is_private = self.protection.is_private();
+        if is_private {
+            self.protection.prepare(now, ap.bssid);
+            self.follow(now);
         }
-        session.last_sent = now.mono;
-        Ok(())
+        let sent = self.transmit(now, (ap.bssid, frame.destination()), payload, is_private);
+        if let State::Linked(session) = &mut self.state {
+            session.last_sent = now.mono;
+        }
+        sent.map_err(|unsent| match unsent {
+            Unsent::NoRoom => Refused::QueueFull,
+            Unsent::NoKey => Refused::NotLinked,
+        })
     }
 
     fn handle_command(&mut self, now: Now, command: Command) -> Result<(), ApiMisuse> {
@@ -374,6 +530,7 @@ impl<R: SecureRandom> Link for OpenStation<R> {
                 State::Probing(_)
                 | State::Authenticating(..)
                 | State::Associating(..)
+                | State::Securing(..)
                 | State::Linked(_) => {}
             },
             Command::Leave => {
@@ -384,21 +541,27 @@ impl<R: SecureRandom> Link for OpenStation<R> {
                 if self.is_linked() {
                     self.outbox.event(Event::Unlinked { link: LINK, why: Unlinked::Left });
                 }
+                self.forget_keys(now);
                 self.failures = 0;
                 self.state = State::Idle;
             }
-            // ARP and neighbour discovery travel in the clear; nothing has to be bound.
+            // Every host answers ARP and neighbour discovery itself; nothing has to be bound.
             Command::Bind(_) | Command::Unbind(_) => {}
             Command::Dismiss(_) => return Err(ApiMisuse::WrongRole),
             _ => return Err(ApiMisuse::WrongState),
         }
+        self.follow(now);
         Ok(())
     }
 
     fn handle_timeout(&mut self, now: Now) {
-        if self.next_timeout().is_some_and(|at| now.mono >= at) {
+        if self.next_own_timeout().is_some_and(|at| now.mono >= at) {
             self.on_timeout(now);
         }
+        if self.protection.next_timeout().is_some_and(|at| now.mono >= at) {
+            self.protection.handle_timeout(now);
+        }
+        self.follow(now);
     }
 
     fn poll_output<'b>(&mut self, buf: &'b mut [u8]) -> Output<'b> {

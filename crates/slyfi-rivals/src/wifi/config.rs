@@ -33,6 +33,8 @@ pub struct Timers {
     pub probe_wait: Duration,
     /// How long a station waits for the answer to an authentication or association.
     pub answer_wait: Duration,
+    /// How long a station waits for the end of the key handshake after it has associated.
+    pub secure_wait: Duration,
     /// How often each request is sent before the station gives up.
     pub tries: u8,
     /// The first pause after a failed set-up. It doubles with each failure in a row, up to
@@ -52,6 +54,8 @@ impl Default for Timers {
         Timers {
             probe_wait: Duration::from_millis(30),
             answer_wait: Duration::from_millis(200),
+            // The access point's own time-outs end in 3.1 s.
+            secure_wait: Duration::from_secs(5),
             tries: 3,
             retry_pause: Duration::from_secs(1),
             retry_pause_max: Duration::from_secs(32),
@@ -61,7 +65,7 @@ impl Default for Timers {
     }
 }
 
-/// Settings of an [`super::OpenStation`].
+/// Settings of a [`super::Station`].
 #[derive(Clone, Debug)]
 pub struct StationConfig {
     /// The card's address, also the host's.
@@ -81,7 +85,7 @@ impl StationConfig {
     }
 }
 
-/// Settings of an [`super::OpenAp`].
+/// Settings of an [`super::AccessPoint`].
 #[derive(Clone, Debug)]
 pub struct ApConfig {
     /// The card's address, also the BSSID and the host's address.
