@@ -3,37 +3,63 @@
 
 use core::arch::asm;
 
-/// Copies 16 bytes at a time, then single ones: packets are short, and the string instructions take
-/// longer to start than these loops to end (and one emulated step for each byte).
+/// Copies 16 bytes at a time, the last ones again where the length is no multiple: packets are
+/// short, and the string instructions take longer to start than this to end (and an emulator takes
+/// a step for each of their bytes).
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8 {
-    // SAFETY: the caller vouches for `len` bytes at both, which do not overlap.
+    // SAFETY: the caller vouches for `len` bytes at both, which do not overlap; no access is outside
+    // of them.
     unsafe {
         asm!(
+            "cmp {n}, 16",
+            "jb 4f",
+            "movups {y}, [{s} + {n} - 16]",
             "sub {n}, 16",
-            "jb 3f",
+            "jz 3f",
             "2:",
             "movups {x}, [{s} + {i}]",
             "movups [{d} + {i}], {x}",
             "add {i}, 16",
-            "sub {n}, 16",
-            "jae 2b",
+            "cmp {i}, {n}",
+            "jb 2b",
             "3:",
-            "add {n}, 16",
-            "jz 5f",
+            "movups [{d} + {n}], {y}",
+            "jmp 8f",
             "4:",
-            "movzx {b:e}, byte ptr [{s} + {i}]",
-            "mov byte ptr [{d} + {i}], {b:l}",
-            "inc {i}",
-            "dec {n}",
-            "jnz 4b",
+            "test {n:l}, 8",
+            "jz 5f",
+            "mov {i}, [{s}]",
+            "mov {b}, [{s} + {n} - 8]",
+            "mov [{d}], {i}",
+            "mov [{d} + {n} - 8], {b}",
+            "jmp 8f",
             "5:",
+            "test {n:l}, 4",
+            "jz 6f",
+            "mov {i:e}, [{s}]",
+            "mov {b:e}, [{s} + {n} - 4]",
+            "mov [{d}], {i:e}",
+            "mov [{d} + {n} - 4], {b:e}",
+            "jmp 8f",
+            "6:",
+            "test {n:l}, 2",
+            "jz 7f",
+            "movzx {i:e}, word ptr [{s}]",
+            "mov [{d}], {i:x}",
+            "7:",
+            "test {n:l}, 1",
+            "jz 8f",
+            "movzx {b:e}, byte ptr [{s} + {n} - 1]",
+            "mov [{d} + {n} - 1], {b:l}",
+            "8:",
             n = inout(reg) len => _,
             i = inout(reg) 0usize => _,
             s = in(reg) from,
             d = in(reg) to,
             b = out(reg) _,
             x = out(xmm_reg) _,
+            y = out(xmm_reg) _,
             options(nostack),
         );
     }

@@ -105,18 +105,23 @@ impl<D: Drained> Udp<D> {
         self.interface.poll_egress(now, &mut self.device, &mut self.sockets);
     }
 
-    /// Queues a datagram.
-    fn queue(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), UdpError> {
+    /// Queues a datagram and lets it out if that can be at once.
+    ///
+    /// # Errors
+    /// [`UdpError`].
+    pub fn offer(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), UdpError> {
         let socket = self.sockets.get_mut::<udp::Socket<'_>>(self.socket);
         let write = |out: &mut [u8]| {
             fill(out);
             out.len()
         };
         match socket.send_with(len, self.peer, write) {
-            Ok(_) => Ok(()),
-            Err(udp::SendError::Unaddressable) => Err(UdpError::NoRoute),
-            Err(udp::SendError::BufferFull) => Err(UdpError::TooLong),
+            Ok(_) => {}
+            Err(udp::SendError::Unaddressable) => return Err(UdpError::NoRoute),
+            Err(udp::SendError::BufferFull) => return Err(UdpError::TooLong),
         }
+        self.poll_out();
+        Ok(())
     }
 
     /// Takes a datagram that has come.
@@ -146,8 +151,7 @@ impl<D: Drained> Datagrams for Udp<D> {
     type Error = UdpError;
 
     fn send(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Result<(), UdpError> {
-        self.queue(len, fill)?;
-        self.poll_out();
+        self.offer(len, fill)?;
         if self.queued() > 0 {
             // No room on the card, or the neighbour's address is not known yet.
             let begin = exchange::Clock::nanos(&mut self.clock);

@@ -91,7 +91,7 @@ impl Path<'_> {
                 begin = self.clock.nanos();
             }
             let packet = Packet::Numbered(number);
-            self.a.send(len, |out| write(packet, out)).expect("a wire is long enough");
+            self.a.offer(len, |out| write(packet, out)).expect("a wire is long enough");
             let came = loop {
                 if let Ok(Some(len)) = self.b.receive(&mut buf, Duration::ZERO) {
                     break len;
