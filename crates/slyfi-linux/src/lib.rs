@@ -6,6 +6,7 @@
 //!            Poll, Waker, Signals        what a loop waits for
 //!            Clock, OsRandom             what the machines are handed
 //!            drop_privileges             after everything is open
+//!            Mapping                     large files, read as memory
 //! ```
 //!
 //! This crate moves bytes and metadata. It knows the carrier's constant bytes, to have the kernel
@@ -27,6 +28,7 @@ mod bpf;
 mod clock;
 mod drop_privileges;
 mod error;
+mod mapping;
 pub mod netconfig;
 pub mod netinfo;
 pub mod packet;
@@ -42,6 +44,7 @@ pub use batch::Flush;
 pub use clock::{Clock, SyncState};
 pub use drop_privileges::{DropError, Target, drop_privileges, user_ids};
 pub use error::RadioError;
+pub use mapping::Mapping;
 pub use netconfig::AdminState;
 pub use netinfo::Interface;
 pub use packet::{PacketConfig, PacketRadio};

@@ -285,10 +285,12 @@ mod tests {
             let (layout, keys) = (DirectoryLayout::for_rows(n), keys(n));
             let tree = layout.tree(&keys);
             let database = layout.database(&keys, &tree);
-            let top = Top::decode(&layout, &Top::of(&layout, &tree).encode(), &tree.root()).unwrap();
+            let top =
+                Top::decode(&layout, &Top::of(&layout, &tree).encode(), &tree.root()).unwrap();
             for index in [0, n / 2, n - 1] {
                 let block = layout.block_of(index);
-                let entry = &database[block as usize * layout.entry_bytes()..][..layout.entry_bytes()];
+                let entry =
+                    &database[block as usize * layout.entry_bytes()..][..layout.entry_bytes()];
                 let opened = layout.open(&top, block, entry).unwrap();
                 let expected = &keys[index as usize * 32..][..32];
                 assert_eq!(&opened.key(index).unwrap()[..], expected);

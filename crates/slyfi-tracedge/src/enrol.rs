@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn a_request_is_for_one_operator_and_one_invitation() {
         let rng = &mut SeededRandom::new([1; 32]);
-        let (operator, other) = (OperatorKeys::generate(rng).id(), OperatorKeys::generate(rng).id());
+        let (operator, other) =
+            (OperatorKeys::generate(rng).id(), OperatorKeys::generate(rng).id());
         let key = SecretKey::generate(rng);
         let request = Request::new(&key, &operator, &[3; 16], rng);
         let bytes = request.encode();

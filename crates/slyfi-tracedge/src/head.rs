@@ -50,7 +50,8 @@ impl Head {
         let mut out = Vec::with_capacity(Self::LEN);
         out.extend_from_slice(Self::MAGIC);
         out.extend_from_slice(&self.epoch.operator.0);
-        for number in [self.epoch.number, self.epoch.not_before, self.epoch.not_after, self.rows()] {
+        for number in [self.epoch.number, self.epoch.not_before, self.epoch.not_after, self.rows()]
+        {
             out.extend_from_slice(&number.to_le_bytes());
         }
         out.extend_from_slice(&self.commitment);
@@ -147,7 +148,9 @@ impl core::fmt::Display for HeadError {
             HeadError::NotSigned => "the head is not signed by this operator",
             HeadError::Over => "the epoch is over: an old head was served, or the clock is ahead",
             HeadError::NotYet => "the epoch begins later, or the clock is behind",
-            HeadError::OlderThanSeen => "a later epoch has been seen before: an old head was served",
+            HeadError::OlderThanSeen => {
+                "a later epoch has been seen before: an old head was served"
+            }
             HeadError::Insecure => "the operator's retrieval scheme hides nothing",
         })
     }

@@ -304,8 +304,7 @@ mod tests {
         let server = ServerLogin::begin(rng);
         let client = ClientLogin::begin(server.share(), 7, &K, rng).unwrap();
         let (x1, x2) = (*server.share(), client.message().share);
-        let (_, keys) =
-            server.finish(&client.message().encode(), key_of_seven, b"").unwrap();
+        let (_, keys) = server.finish(&client.message().encode(), key_of_seven, b"").unwrap();
         for guess in [[0; 32], x1, x2] {
             assert_ne!(SessionKeys::derive(&x1, &x2, &K, &guess, b"").msk, keys.msk);
         }

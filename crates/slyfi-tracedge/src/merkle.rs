@@ -340,7 +340,10 @@ mod tests {
                 assert!(log::includes(&root, n as u64, i as u64, leaves[i], &proof));
                 let other = leaf_hash(b"another");
                 assert!(!log::includes(&root, n as u64, i as u64, other, &proof));
-                assert!(n == 1 || !log::includes(&root, n as u64, ((i + 1) % n) as u64, leaves[i], &proof));
+                assert!(
+                    n == 1
+                        || !log::includes(&root, n as u64, ((i + 1) % n) as u64, leaves[i], &proof)
+                );
                 let mut longer = proof.clone();
                 longer.push(root);
                 assert!(!log::includes(&root, n as u64, i as u64, leaves[i], &longer));

@@ -45,8 +45,7 @@ impl Work<'_> {
             results
         };
         let mut results = std::thread::scope(|scope| {
-            let others: Vec<_> =
-                (1..self.workers.get()).map(|_| scope.spawn(one_thread)).collect();
+            let others: Vec<_> = (1..self.workers.get()).map(|_| scope.spawn(one_thread)).collect();
             let mut results = one_thread();
             for other in others {
                 // A panic of `work` is a fault here, and goes on as one.

@@ -6,7 +6,7 @@
 pub mod round;
 pub mod whole;
 
-pub use round::{Conclusion, Databases, OwnRow, Round, Subscription};
+pub use round::{Audit, Conclusion, Databases, OwnRow, Round, Subscription};
 pub use whole::{KeySum, WholeError};
 
 /// The probability that a subscriber whose own row is in a class that holds `fraction` of the rows

@@ -48,8 +48,17 @@ impl fmt::Debug for Databases {
 #[derive(Debug)]
 pub struct Round {
     head: SignedHead,
-    top: Option<Top>,
+    audit: Option<Audit>,
     replies: Vec<(Database, Reply)>,
+}
+
+/// What to audit in a round.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    /// How many random rows besides the subscriber's own.
+    pub rows: u32,
+    /// The top of the epoch's directory.
+    pub top: Top,
 }
 
 /// What became of the subscriber's own row.
@@ -81,8 +90,7 @@ pub struct Conclusion {
 }
 
 impl Round {
-    /// Begins a round with `audits` random rows besides the subscriber's own. Without audits only the
-    /// own row is retrieved; `top` is needed otherwise.
+    /// Begins a round. Without an audit only the own row is retrieved.
     ///
     /// Send the queries in the order in which they come, and give every [`Reply`] to
     /// [`Round::take`], whatever is in it: a client that stops when it sees something wrong tells
@@ -92,20 +100,21 @@ impl Round {
     /// [`IndexOutOfRange`] if the receipt names a row that this epoch's table does not have.
     pub fn begin(
         head: &SignedHead,
-        top: Option<Top>,
+        audit: Option<Audit>,
         databases: &Databases,
         subscription: &Subscription,
-        audits: u32,
         rng: &mut dyn SecureRandom,
     ) -> Result<(Self, Vec<Retrieval>), IndexOutOfRange> {
         let layout = head.head().directory_layout;
         let mut rows = vec![subscription.receipt.index];
-        rows.extend((0..audits).map(|_| rng.below(layout.rows())));
+        rows.extend(
+            (0..audit.as_ref().map_or(0, |audit| audit.rows)).map(|_| rng.below(layout.rows())),
+        );
         let mut retrievals = Vec::new();
         for row in rows {
             let table = &*databases.table;
             retrievals.push(Retrieval::begin(head, Database::Table, table, row, rng)?);
-            if audits > 0 {
+            if audit.is_some() {
                 let (block, directory) = (layout.block_of(row), &*databases.directory);
                 let retrieval = Retrieval::begin(head, Database::Directory, directory, block, rng);
                 retrievals.push(retrieval?);
@@ -114,7 +123,7 @@ impl Round {
         for i in (1..retrievals.len()).rev() {
             retrievals.swap(i, rng.below(i as u64 + 1) as usize);
         }
-        Ok((Round { head: head.clone(), top, replies: Vec::new() }, retrievals))
+        Ok((Round { head: head.clone(), audit, replies: Vec::new() }, retrievals))
     }
 
     /// Takes the reply to one of the queries.
@@ -124,20 +133,24 @@ impl Round {
 
     /// Looks at everything that came.
     pub fn conclude(self, subscription: &Subscription) -> Conclusion {
-        let Round { head, top, replies } = self;
+        let Round { head, audit, replies } = self;
         let mut evidence = Vec::new();
         let mut blocks = Vec::new();
         let mut rows = Vec::new();
         for (database, reply) in replies {
             match database {
                 Database::Table => rows.push(reply),
-                Database::Directory => match open_block(&head, top.as_ref(), &reply) {
-                    Some(block) => blocks.push(block),
-                    None => evidence.push(Evidence::WrongRetrieval(Box::new(WrongRetrieval {
-                        head: head.clone(),
-                        exhibit: reply.exhibit,
-                        subject: Subject::Entry,
-                    }))),
+                Database::Directory => match open_block(&head, audit.as_ref(), &reply) {
+                    Ok(block) => blocks.push(block),
+                    // Only an audit asks the directory.
+                    Err(None) => (),
+                    Err(Some(top)) => {
+                        evidence.push(Evidence::WrongRetrieval(Box::new(WrongRetrieval {
+                            head: head.clone(),
+                            exhibit: reply.exhibit,
+                            subject: Subject::Entry { top },
+                        })))
+                    }
                 },
             }
         }
@@ -170,10 +183,16 @@ impl<'a> Keys<'a> {
     }
 }
 
-/// Opens a retrieved entry of the directory.
-fn open_block(head: &SignedHead, top: Option<&Top>, reply: &Reply) -> Option<KeyBlock> {
-    let entry = reply.content.as_ref()?;
-    head.head().directory_layout.open(top?, entry.index(), entry.row()).ok()
+/// Opens a retrieved entry of the directory; else the top that it does not lead to.
+fn open_block(
+    head: &SignedHead,
+    audit: Option<&Audit>,
+    reply: &Reply,
+) -> Result<KeyBlock, Option<Top>> {
+    let top = &audit.ok_or(None)?.top;
+    let open =
+        |entry: &Retrieved| head.head().directory_layout.open(top, entry.index(), entry.row()).ok();
+    reply.content.as_ref().and_then(open).ok_or_else(|| Some(top.clone()))
 }
 
 /// The proof that the directory gives the subscriber's row to somebody else, if it does.

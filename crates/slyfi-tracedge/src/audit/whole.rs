@@ -210,9 +210,11 @@ fn wrong_rows(
                 halves.push(secret.half_row(key.point()));
             }
             let right = RistrettoPoint::double_and_compress_batch(&halves);
-            let differ = rows.iter().zip(right).enumerate().filter(|(_, (is, should))| {
-                should.as_bytes() != *is
-            });
+            let differ = rows
+                .iter()
+                .zip(right)
+                .enumerate()
+                .filter(|(_, (is, should))| should.as_bytes() != *is);
             Ok(differ.map(|(at, _)| first + at as u64).collect::<Vec<_>>())
         })
         .ok_or(WholeError::Stopped)?;

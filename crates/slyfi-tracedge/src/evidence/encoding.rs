@@ -4,7 +4,7 @@ use zeroize::Zeroizing;
 
 use super::{Evidence, Subject, WrongAnswer, WrongRetrieval, WrongRow};
 use crate::answer::{Database, Exhibit, SignedAnswer};
-use crate::directory::{DirectoryLayout, KeyBlock};
+use crate::directory::{DirectoryLayout, KeyBlock, Top};
 use crate::enrol::Receipt;
 use crate::epoch::EpochKey;
 use crate::head::SignedHead;
@@ -119,7 +119,9 @@ impl Evidence {
                 query: reader.sized()?.to_vec(),
                 signed: SignedAnswer::decode(reader.sized()?)?,
             })),
-            7 => Evidence::WrongSetup { head: head(&mut reader)?, database: database(&mut reader)? },
+            7 => {
+                Evidence::WrongSetup { head: head(&mut reader)?, database: database(&mut reader)? }
+            }
             8 => {
                 let head = head(&mut reader)?;
                 Evidence::WrongKey {
@@ -170,7 +172,10 @@ impl WrongRetrieval {
         out.extend_from_slice(&*self.exhibit.seed);
         put_sized(out, &self.exhibit.signed.encode());
         match &self.subject {
-            Subject::Entry => out.push(0),
+            Subject::Entry { top } => {
+                out.push(0);
+                put_sized(out, &top.encode());
+            }
             Subject::Row { key, row, block } => {
                 out.push(if key.is_some() { 2 } else { 1 });
                 if let Some(key) = key {
@@ -190,7 +195,11 @@ impl WrongRetrieval {
             signed: SignedAnswer::decode(reader.sized()?)?,
         };
         let subject = match reader.u8()? {
-            0 => Subject::Entry,
+            0 => {
+                let (layout, root) = (&head.head().directory_layout, &head.head().directory_root);
+                let top = Top::decode(layout, reader.sized()?, root);
+                Subject::Entry { top: top.map_err(|_| reader.malformed())? }
+            }
             with_key @ (1 | 2) => Subject::Row {
                 key: if with_key == 2 { Some(EpochKey::from_bytes(reader.array()?)) } else { None },
                 row: reader.u64()?,

@@ -7,7 +7,7 @@ mod verify;
 use core::fmt;
 
 use crate::answer::{Database, Exhibit, SignedAnswer};
-use crate::directory::KeyBlock;
+use crate::directory::{KeyBlock, Top};
 use crate::enrol::Receipt;
 use crate::epoch::EpochKey;
 use crate::head::SignedHead;
@@ -103,7 +103,7 @@ impl Evidence {
             Evidence::WrongRow(wrong) => Some(&wrong.head.head().epoch),
             Evidence::WrongRetrieval(wrong) => match wrong.subject {
                 Subject::Row { key: Some(_), .. } => Some(&wrong.head.head().epoch),
-                Subject::Row { key: None, .. } | Subject::Entry => None,
+                Subject::Row { key: None, .. } | Subject::Entry { .. } => None,
             },
             _ => None,
         }
@@ -171,7 +171,10 @@ pub(crate) enum Subject {
         block: Box<KeyBlock>,
     },
     /// The entry of the directory that was asked for.
-    Entry,
+    Entry {
+        /// The top of the directory's tree.
+        top: Top,
+    },
 }
 
 /// See [`Evidence::WrongAnswer`].

@@ -208,7 +208,7 @@ fn wrong_retrieval(wrong: &WrongRetrieval, aids: &Aids<'_>) -> Finding {
     let head = wrong.head.head();
     let database = match wrong.subject {
         Subject::Row { .. } => Database::Table,
-        Subject::Entry => Database::Directory,
+        Subject::Entry { .. } => Database::Directory,
     };
     // The query is made again from its seed: that is what shows which entry it asked for.
     let client = registry::client(database.setup(head), aids.hint).map_err(|e| match e {
@@ -239,22 +239,10 @@ fn wrong_retrieval(wrong: &WrongRetrieval, aids: &Aids<'_>) -> Finding {
                 None => (format!("row {row}"), false),
             }
         }
-        Subject::Entry => {
+        Subject::Entry { top } => {
             let right = content.as_ref().is_some_and(|content| {
-                // The entry's own path leads into the top, which only the whole list gives.
-                aids.keys.is_some_and(|keys| {
-                    let layout = head.directory_layout;
-                    keys.len() as u64 == layout.rows() * 32 && {
-                        let tree = layout.tree(keys);
-                        let top = crate::directory::Top::of(&layout, &tree);
-                        tree.root() == head.directory_root
-                            && layout.open(&top, content.index(), content.row()).is_ok()
-                    }
-                })
+                head.directory_layout.open(top, content.index(), content.row()).is_ok()
             });
-            if aids.keys.is_none() {
-                return Err(NotEvidence::Needs("the epoch's whole list of keys"));
-            }
             (format!("entry {} of the directory", exhibit.index), right)
         }
     };
@@ -272,7 +260,7 @@ fn wrong_retrieval(wrong: &WrongRetrieval, aids: &Aids<'_>) -> Finding {
                 let (secret, owner) = (secret_of(head, key)?, key_of(head, block, *row)?);
                 bytes.is_some_and(|bytes| is_right(&secret, owner, bytes))
             }
-            Subject::Row { key: None, .. } | Subject::Entry => true,
+            Subject::Row { key: None, .. } | Subject::Entry { .. } => true,
         };
         if answer == exhibit.signed.answer && table_right {
             return nothing("table and answer are right: retrieval decoded wrongly by accident");
