@@ -124,8 +124,7 @@ fn main() {
     });
     let rate = answered.load(Ordering::Relaxed) as f64 / start.elapsed().as_secs_f64();
     println!("saturated, batches of 8, {threads} threads: {rate:.1} answers/s");
-    let answers: Vec<_> =
-        queries.iter().map(|q| server.answer(q).expect("an answer")).collect();
+    let answers: Vec<_> = queries.iter().map(|q| server.answer(q).expect("an answer")).collect();
     let mut opened = states.into_iter().zip(&answers);
     let extract = median(21, 1, || {
         let (state, answer) = opened.next().expect("as many as runs");

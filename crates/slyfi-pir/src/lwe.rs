@@ -26,11 +26,11 @@
 //! **Correctness**: a byte of an answer comes out wrong with probability at most 2⁻⁴⁰, whatever the
 //! table holds; the widths of all numbers are derived from that (`layout.rs` has the formula).
 
-mod bits;
+pub(crate) mod bits;
 mod client;
 mod expand;
-mod gauss;
-mod layout;
+pub(crate) mod gauss;
+pub(crate) mod layout;
 mod server;
 
 use crate::error::{PrepareError, SetupError, Unsupported};

@@ -6,17 +6,18 @@ use slyfi_base::SecureRandom;
 use subtle::{ConditionallySelectable, ConstantTimeEq};
 use zeroize::{Zeroize, Zeroizing};
 
-use super::hint::CENTRE;
 use super::packing::make_key;
 use super::parameters::{
     ANSWER_A_BITS, ANSWER_B_BITS, BLOCK_BYTES, DEGREE, KEY_BYTES, Layout, PLAIN_BITS, RESIDUE_BITS,
     RING,
 };
+use super::public;
 use super::rounding::Rounding;
-use super::{bits, public};
 use crate::error::{IndexOutOfRange, WireError};
+use crate::lwe::bits::{pack, unpack};
+use crate::lwe::gauss;
 use crate::retrieved::Retrieved;
-use crate::ring::{Evaluations, gaussian};
+use crate::ring::Evaluations;
 use crate::scheme::{Client, Query, QueryState};
 use crate::setup::{SchemeId, Setup};
 use crate::wire;
@@ -57,7 +58,7 @@ impl Client for HintlessClient {
         let mut random = ChaCha20Rng::from_seed(*seed);
         let mut secret = Zeroizing::new(vec![0; DEGREE]);
         let mut error = Zeroizing::new(vec![0; DEGREE]);
-        gaussian::sample(&mut random, &mut secret);
+        sample(&mut random, &mut secret);
 
         let mut bytes = wire::frame(SchemeId::Hintless, self.layout.sizes().query - wire::HEADER);
         let (rotation, rest) = bytes[wire::HEADER..].split_at_mut(KEY_BYTES);
@@ -65,10 +66,10 @@ impl Client for HintlessClient {
         for (public, g, out) in
             [(&self.rotation, 5, rotation), (&self.conjugation, 2 * DEGREE - 1, conjugation)]
         {
-            gaussian::sample(&mut random, &mut error);
+            sample(&mut random, &mut error);
             let key = make_key(&RING, public, &secret, &error, g);
             let values = key.by_prime().concat();
-            bits::write(values.into_iter(), RESIDUE_BITS, out);
+            pack(values, RESIDUE_BITS, out);
         }
 
         let secret = RING.from_small(&secret);
@@ -82,7 +83,7 @@ impl Client for HintlessClient {
         let mut words = Vec::with_capacity(self.polynomials.len() * DEGREE);
         let mut integers = Zeroizing::new(vec![0; DEGREE]);
         for (number, public) in self.polynomials.iter().enumerate() {
-            gaussian::sample(&mut random, &mut error);
+            sample(&mut random, &mut error);
             let mut product = RING.multiply(public, &secret);
             RING.write_integers(&mut product, &mut integers);
             product.zeroize();
@@ -96,7 +97,7 @@ impl Client for HintlessClient {
             }
         }
         words.truncate(self.layout.columns);
-        bits::write(words.into_iter(), self.layout.query_bits, words_out);
+        pack(words, self.layout.query_bits, words_out);
         let state = State {
             secret,
             index,
@@ -133,7 +134,7 @@ impl QueryState for State {
         let mut column = Zeroizing::new(Vec::with_capacity(self.layout.blocks * DEGREE));
         let mut noise = 0;
         for block in body.chunks_exact(BLOCK_BYTES) {
-            noise += self.open(block, &mut column)?;
+            noise += self.open(block, &mut column);
         }
         let mean = noise / (self.layout.blocks * DEGREE) as u64;
         if mean > GARBLED {
@@ -163,38 +164,38 @@ const GARBLED: u64 = 300_000;
 
 impl State {
     /// Opens a block; returns the sum of the squares of its noise, in units of 2^-20.
-    fn open(&self, block: &[u8], column: &mut Vec<u8>) -> Result<u64, WireError> {
+    fn open(&self, block: &[u8], column: &mut Vec<u8>) -> u64 {
         let (first, second) = block.split_at(DEGREE * ANSWER_A_BITS as usize / 8);
-        let first = bits::read(first, ANSWER_A_BITS, DEGREE)?;
-        let second = bits::read(second, ANSWER_B_BITS, DEGREE)?;
+        let (mut a, mut b) = (vec![0; DEGREE], vec![0; DEGREE]);
+        unpack(first, ANSWER_A_BITS, &mut a);
+        unpack(second, ANSWER_B_BITS, &mut b);
         let half = 1i32 << (ANSWER_A_BITS - 1);
-        let centred: Vec<i32> = first.iter().map(|a| (*a as i32 ^ half) - half).collect();
+        let centred: Vec<i32> = a.iter().map(|a| (*a as i32 ^ half) - half).collect();
         // Below 2^19 · 2^11 · 2^6 = 2^36 in absolute value, so modulo q it is the integer itself.
         let product = RING.multiply(&RING.from_small(&centred), &self.secret);
         let product = Zeroizing::new(RING.into_integers(product));
         let q = RING.modulus();
         let mut noise = 0;
-        for (b, a) in second.into_iter().zip(product.iter()) {
-            // The sign is read off the top: −|x| is q − |x|, whose bits above 2^37 are those of q.
-            let negative = u32::conditional_select(&0, &(q as u32), (*a).ct_gt_half(q));
-            let a = (*a as u32).wrapping_sub(negative);
+        for (b, a) in b.into_iter().zip(product.iter()) {
+            // Above q/2 it stands for a − q. All ones where it is, without a branch.
+            let negative = ((q / 2).wrapping_sub(*a) as i64 >> 63) as u32;
+            let a = (*a as u32).wrapping_sub(q as u32 & negative);
             let value = (b << (ANSWER_A_BITS - ANSWER_B_BITS)).wrapping_sub(a);
             let spacing = ANSWER_A_BITS - PLAIN_BITS;
             let value = value.wrapping_add(1 << (spacing - 1));
-            column.push((value >> spacing) as u8 ^ CENTRE as u8);
+            column.push((value >> spacing) as u8);
             let off = i64::from(value & ((1 << spacing) - 1)) - (1 << (spacing - 1));
             noise += (off * off) as u64;
         }
-        Ok(noise)
+        noise
     }
 }
 
-trait AboveHalf {
-    fn ct_gt_half(self, q: u64) -> subtle::Choice;
-}
-
-impl AboveHalf for u64 {
-    fn ct_gt_half(self, q: u64) -> subtle::Choice {
-        ((((q / 2).wrapping_sub(self)) >> 63) as u8).into()
+/// Fills `out` with the discrete Gaussian.
+fn sample(random: &mut ChaCha20Rng, out: &mut [i32]) {
+    let mut words = Zeroizing::new(vec![0; out.len()]);
+    gauss::fill(random, &mut words);
+    for (out, word) in out.iter_mut().zip(words.iter()) {
+        *out = *word as i32;
     }
 }

@@ -1,12 +1,14 @@
 //! The first parts of the answer's ciphertexts: the table times the public polynomials.
 //!
 //! In a query the ciphertexts of the columns `κd … κd+d−1` are the coefficients of `b_κ = a_κ·s + …`.
-//! Byte `r` of the answer sums them, weighted by the bytes `D_(r,j)`, which is the constant coefficient
+//! Byte `r` of the answer sums them, weighted by the bytes `D_(r,j)` as signed
+//! numbers, which is the constant coefficient
 //! of `Σ_κ τ_(−1)(D_(r,κ)) · b_κ` with `D_(r,κ) = Σ_j D_(r,κd+j)·X^j`, because `X^j` is `X^(−j)` turned
 //! round. So `A_r = Σ_κ τ_(−1)(D_(r,κ)) · a_κ`.
 
 use super::parameters::{DEGREE, Layout, RING};
 use crate::ring::rns::PRIMES;
+use crate::ring::vector::vectorised;
 use crate::ring::{Evaluations, Factor};
 
 /// How many rows of the matrix are done side by side.
@@ -74,31 +76,36 @@ pub fn values(
             let modulus = transform.modulus();
             let sums = &mut sums[prime * DEGREE * LANES..][..DEGREE * LANES];
             let reduce = number % LAZY_SUMS == LAZY_SUMS - 1;
-            pulp::Arch::new().dispatch(|| {
-                for (work, bytes) in work.chunks_exact_mut(LANES).zip(&bytes[..columns]) {
-                    for (work, byte) in work.iter_mut().zip(bytes) {
-                        *work = modulus.once(u32::from(*byte) + modulus.prime() - CENTRE);
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (work, bytes) in work.chunks_exact_mut(LANES).zip(&bytes[..columns]) {
+                        for (work, byte) in work.iter_mut().zip(bytes) {
+                            let byte = i32::from(*byte as i8);
+                            *work =
+                                (byte as u32).wrapping_add((byte >> 31) as u32 & modulus.prime());
+                        }
                     }
-                }
-                // Columns that the table does not have weigh nothing.
-                work[columns * LANES..].fill(0);
-                transform.forward_inline(work, LANES);
-                // τ_(−1) takes the value at ψ^u from ψ^(−u), which is at the mirrored position.
-                let mirrored = work.chunks_exact(LANES).rev();
-                for ((sums, work), factor) in
-                    sums.chunks_exact_mut(LANES).zip(mirrored).zip(factors)
-                {
-                    for (sum, work) in sums.iter_mut().zip(work) {
-                        *sum += modulus.mul_lazy(*work, *factor);
+                    // Columns that the table does not have weigh nothing.
+                    work[columns * LANES..].fill(0);
+                    transform.forward_inline(work, LANES);
+                    // τ_(−1) takes the value at ψ^u from ψ^(−u), which is at the mirrored position.
+                    let mirrored = work.chunks_exact(LANES).rev();
+                    for ((sums, work), factor) in
+                        sums.chunks_exact_mut(LANES).zip(mirrored).zip(factors)
+                    {
+                        for (sum, work) in sums.iter_mut().zip(work) {
+                            *sum += modulus.mul_lazy(*work, *factor);
+                        }
                     }
-                }
-                if reduce {
-                    let one = modulus.factor(1);
-                    for sum in sums.iter_mut() {
-                        *sum = modulus.once(modulus.mul_lazy(*sum, one));
+                    if reduce {
+                        let one = modulus.factor(1);
+                        for sum in sums.iter_mut() {
+                            *sum = modulus.once(modulus.mul_lazy(*sum, one));
+                        }
                     }
-                }
-            });
+                },
+            );
         }
     }
     let mut out = vec![0; sums.len()];
@@ -114,9 +121,6 @@ pub fn values(
     }
     out
 }
-
-/// What is taken from each byte, so that bytes are centred round 0: half the noise.
-pub const CENTRE: u32 = 128;
 
 /// [`LANES`] bytes of a column; 0 where it ends.
 fn lanes(column: &[u8], first: usize) -> [u8; LANES] {

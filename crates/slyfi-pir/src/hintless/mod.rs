@@ -1,11 +1,9 @@
 //! Retrieval without a hint: the LWE answer packed into rings by the server.
 
-mod bits;
 mod client;
 mod hint;
 pub mod packing;
 pub mod parameters;
-mod product;
 mod public;
 mod rounding;
 mod server;
@@ -52,6 +50,6 @@ impl Scheme for Hintless {
         }
         setup.check_hint(hint)?;
         let layout = Layout::new(setup.shape, setup.layout)?;
-        Ok(HintlessClient::new(setup.clone(), layout))
+        Ok(HintlessClient::new(*setup, layout))
     }
 }

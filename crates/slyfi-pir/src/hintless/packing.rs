@@ -30,9 +30,14 @@
 //! `1/d · Σ_r ψ^(ur) · A_r(ψ^(ug))`: the transform over `r` of the values of all `A_r` at one point
 //! `ψ^(ug)`, read at the point `ψ^u`. [`Columns`] are these transforms, and [`Columns::diagonal`] reads.
 
+use pulp::bytemuck::{cast_slice, cast_slice_mut};
+
 use super::parameters::BASE_BITS;
+use crate::error::PrepareError;
+use crate::kernel::Pages;
 use crate::ring::galois::automorphism;
 use crate::ring::rns::PRIMES;
+use crate::ring::vector::vectorised;
 use crate::ring::{Evaluations, GaloisOrder, Ring};
 
 /// How many points are summed side by side.
@@ -118,13 +123,14 @@ pub struct Packing<'a> {
 
 /// What half of the automorphisms leaves behind: the digits, and what multiplies `τ_(±1)(s)`.
 pub struct Chain {
-    digits: Vec<u32>,
+    /// Words; by prime, half, tile, turn, point in the tile.
+    digits: Pages,
     rest: Vec<u32>,
 }
 
 /// What a block's packing needs at each query.
 pub struct Block {
-    chains: [Vec<u32>; 2],
+    chains: [Pages; 2],
     conjugation: Vec<u32>,
 }
 
@@ -141,15 +147,18 @@ impl<'a> Packing<'a> {
     }
 
     /// Merges `τ_(±5^j)(s)`, all j, into `τ_(±1)(s)`.
-    pub fn chain(&self, columns: &Columns<'_>, negative: bool) -> Chain {
+    ///
+    /// # Errors
+    /// [`PrepareError::Memory`] if there is not enough for the digits.
+    pub fn chain(&self, columns: &Columns<'_>, negative: bool) -> Result<Chain, PrepareError> {
         let (half, degree) = (self.order.half(), self.ring.degree());
         let steps = half - 1;
-        let mut digits = vec![0; PRIMES * degree * steps];
+        let mut pages = Pages::zeroed(4 * PRIMES * degree * steps)?;
+        let digits: &mut [u32] = cast_slice_mut(pages.bytes_mut());
         let mut scratch = Scratch::new(self.ring);
         let mut rest = columns.diagonal(self.order, half - 1, negative);
         for turn in (0..steps).rev() {
             let digit = self.digit(&rest, &mut scratch);
-            // digits: prime, half, tile, turn, point in the tile.
             for (run, tile) in digit.chunks_exact(TILE).zip(digits.chunks_exact_mut(TILE * steps)) {
                 tile[turn * TILE..][..TILE].copy_from_slice(run);
             }
@@ -165,7 +174,7 @@ impl<'a> Packing<'a> {
                 }
             }
         }
-        Chain { digits, rest }
+        Ok(Chain { digits: pages, rest })
     }
 
     /// Puts the two halves together: the block's tables, and the first part of its ciphertext,
@@ -252,12 +261,26 @@ pub fn make_key(
 }
 
 /// `Σ_g digit_g · τ_g(y)` for each of the keys: the coefficients of what `B` loses.
-pub fn accumulate<const Q: usize>(
+pub fn accumulate(ring: &Ring, order: &GaloisOrder, block: &Block, keys: &[Keys]) -> Vec<Vec<u64>> {
+    let mut totals = Vec::with_capacity(keys.len());
+    let mut rest = keys;
+    while let Some((together, more)) = rest.split_first_chunk::<4>() {
+        totals.extend(products(ring, order, block, together));
+        rest = more;
+    }
+    for alone in rest {
+        totals.extend(products(ring, order, block, core::array::from_ref(alone)));
+    }
+    totals.into_iter().map(|total| ring.into_integers(unsorted(ring, order, &total))).collect()
+}
+
+/// What [`accumulate`] sums, as values in Galois order, for keys that share a pass over the digits.
+fn products<const Q: usize>(
     ring: &Ring,
     order: &GaloisOrder,
     block: &Block,
-    keys: [&Keys; Q],
-) -> [Vec<u64>; Q] {
+    keys: &[Keys; Q],
+) -> [Vec<u32>; Q] {
     let (half, degree) = (order.half(), ring.degree());
     let steps = half - 1;
     let mut totals = [(); Q].map(|()| vec![0u32; PRIMES * degree]);
@@ -265,7 +288,7 @@ pub fn accumulate<const Q: usize>(
         let (prime, side, start) = (at / degree, at % degree / half, at % half);
         let run = at * steps..(at + TILE) * steps;
         // 2·(d/2 − 1) + 1 products below 2^50 each stay below 2^62.
-        let mut sums = keys.map(|keys| {
+        let mut sums = keys.each_ref().map(|keys| {
             let mut sums = [0u64; TILE];
             let products = block.conjugation[at..].iter().zip(&keys.conjugation[at..]);
             for (sum, (digit, key)) in sums.iter_mut().zip(products) {
@@ -274,9 +297,13 @@ pub fn accumulate<const Q: usize>(
             sums
         });
         for (digits, side) in block.chains.iter().zip([side, 1 - side]) {
-            let keys = keys.map(|keys| keys.rotation.from(prime, side, start));
+            let keys = keys.each_ref().map(|keys| keys.rotation.from(prime, side, start));
+            let digits: &[u32] = cast_slice(digits.bytes());
             let digits = digits[run.clone()].as_chunks::<TILE>().0;
-            pulp::Arch::new().dispatch(|| sum_tile(digits, keys, &mut sums));
+            vectorised(
+                #[inline(always)]
+                || sum_tile(digits, keys, &mut sums),
+            );
         }
         let modulus = ring.transforms()[prime].modulus();
         for (total, sums) in totals.iter_mut().zip(&sums) {
@@ -285,7 +312,7 @@ pub fn accumulate<const Q: usize>(
             }
         }
     }
-    totals.map(|total| ring.into_integers(unsorted(ring, order, &total)))
+    totals
 }
 
 /// Adds the products of one tile's digits with the keys, which turn by one point from digit to digit.
@@ -310,6 +337,166 @@ fn sum_tile<const Q: usize>(
 impl Block {
     /// The memory it takes, bytes.
     pub fn memory_bytes(&self) -> usize {
-        4 * (self.chains[0].len() + self.chains[1].len() + self.conjugation.len())
+        let chains: usize = self.chains.iter().map(|chain| chain.bytes().len()).sum();
+        chains + 4 * self.conjugation.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use chacha20::ChaCha20Rng;
+    use chacha20::rand_core::{Rng, SeedableRng};
+
+    const DEGREE: usize = 64;
+
+    /// A ring, all that is public and secret, and random first parts.
+    struct Scene {
+        ring: Ring,
+        order: GaloisOrder,
+        first_parts: Vec<Evaluations>,
+        publics: [Evaluations; 2],
+        secret: Vec<i32>,
+        random: ChaCha20Rng,
+    }
+
+    impl Scene {
+        fn new(seed: u8) -> Self {
+            let ring = Ring::new(DEGREE, [33_550_337, 33_538_049]);
+            let order = GaloisOrder::new(&ring.transforms()[0]);
+            let mut random = ChaCha20Rng::from_seed([seed; 32]);
+            let mut uniform = || {
+                let integers: Vec<u64> =
+                    (0..DEGREE).map(|_| random.next_u64() % ring.modulus()).collect();
+                ring.from_integers(&integers)
+            };
+            let first_parts = (0..DEGREE).map(|_| uniform()).collect();
+            let publics = [uniform(), uniform()];
+            let secret = (0..DEGREE).map(|_| (random.next_u32() % 3) as i32 - 1).collect();
+            Scene { ring, order, first_parts, publics, secret, random }
+        }
+
+        /// Prepares, packs, and decrypts what comes out, with the keys' errors at most `error`.
+        fn noise(&mut self, error: i32, secret_of_keys: &[i32]) -> Vec<i64> {
+            let Scene { ring, order, .. } = self;
+            let inverses: Vec<u32> =
+                ring.transforms().iter().map(|t| t.modulus().invert(DEGREE as u32)).collect();
+            // The transform over the first parts of their values at each point.
+            let columns: Vec<Vec<u32>> = (0..PRIMES * DEGREE)
+                .map(|at| {
+                    let (prime, point) = (at / DEGREE, at % DEGREE);
+                    let transform = &ring.transforms()[prime];
+                    let value = |a: &Evaluations| {
+                        transform.modulus().mul(a.by_prime()[prime][point], inverses[prime])
+                    };
+                    let mut column: Vec<u32> = self.first_parts.iter().map(value).collect();
+                    transform.forward(&mut column, 1);
+                    column
+                })
+                .collect();
+            let chunks: Vec<Vec<u32>> =
+                columns.chunks(Columns::CHUNK).map(<[Vec<u32>]>::concat).collect();
+            let columns = Columns { ring, chunks: &chunks };
+            let packing = Packing::new(ring, order, &self.publics[0], &self.publics[1]);
+            let [positive, negative] =
+                [false, true].map(|side| packing.chain(&columns, side).expect("memory"));
+            let (block, first) = packing.finish(positive, negative);
+
+            let mut key = |public: &Evaluations, g| {
+                let range = 2 * error as u32 + 1;
+                let error: Vec<i32> =
+                    (0..DEGREE).map(|_| (self.random.next_u32() % range) as i32 - error).collect();
+                make_key(ring, public, secret_of_keys, &error, g)
+            };
+            let rotation = key(&self.publics[0], 5);
+            let conjugation = key(&self.publics[1], 2 * DEGREE - 1);
+            let keys = [Keys::new(order, &rotation, &conjugation)];
+            let correction = accumulate(ring, order, &block, &keys);
+
+            // B holds the constant coefficients of A_r·s; packed, B − correction − first·s is left.
+            let secret = ring.from_small(&self.secret);
+            let first = ring.into_integers(ring.multiply(&ring.from_integers(&first), &secret));
+            let q = ring.modulus();
+            let centred = |x: u64| if x > q / 2 { x as i64 - q as i64 } else { x as i64 };
+            self.first_parts
+                .iter()
+                .zip(correction[0].iter().zip(&first))
+                .map(|(a, (correction, first))| {
+                    let b = ring.into_integers(ring.multiply(a, &secret))[0];
+                    centred((b + 2 * q - correction - first) % q)
+                })
+                .collect()
+        }
+    }
+
+    #[test]
+    fn packs_what_is_under_the_secret() {
+        for seed in 0..4 {
+            let mut scene = Scene::new(seed);
+            let secret = scene.secret.clone();
+            let noise = scene.noise(3, &secret);
+            // d − 1 switches of d products: digits below 2^24 by errors of at most 3, and remainders
+            // below 2^24 by secrets of at most 1.
+            let bound = (DEGREE * DEGREE) as i64 * 4 << 24;
+            assert!(noise.iter().all(|x| x.abs() < bound), "{noise:?}");
+            // And it is what the analysis says: within a factor of two of its standard deviation.
+            let mean = noise.iter().map(|x| (*x as f64).powi(2)).sum::<f64>() / DEGREE as f64;
+            let steps = ((DEGREE - 1) * DEGREE) as f64;
+            let expected = steps * 4f64.powi(25) / 12.0 * (4.0 + 2.0 / 3.0);
+            assert!((0.25..4.0).contains(&(mean / expected)), "{mean} for {expected}");
+        }
+    }
+
+    #[test]
+    fn keys_of_another_secret_leave_garbage() {
+        let mut scene = Scene::new(1);
+        let other: Vec<i32> = scene.secret.iter().map(|s| -s).collect();
+        let noise = scene.noise(3, &other);
+        let bound = (DEGREE * DEGREE) as i64 * 4 << 24;
+        assert!(noise.iter().filter(|x| x.abs() > bound).count() > DEGREE / 2, "{noise:?}");
+    }
+
+    #[test]
+    fn diagonals_are_the_traces_parts() {
+        // Â_g by its definition: the sum over r of X^r times τ_g of A_r, here with small A_r.
+        let scene = Scene::new(2);
+        let ring = &scene.ring;
+        let small: Vec<Vec<i32>> = (0..DEGREE as i32)
+            .map(|r| (0..DEGREE as i32).map(|c| (r * 31 + c * c * 17) % 1001 - 500).collect())
+            .collect();
+        let chunks: Vec<Vec<u32>> = (0..PRIMES * DEGREE)
+            .map(|at| {
+                let (prime, point) = (at / DEGREE, at % DEGREE);
+                let value = |a: &Vec<i32>| ring.from_small(a).by_prime()[prime][point];
+                let mut column: Vec<u32> = small.iter().map(value).collect();
+                ring.transforms()[prime].forward(&mut column, 1);
+                column
+            })
+            .collect::<Vec<_>>()
+            .chunks(Columns::CHUNK)
+            .map(<[Vec<u32>]>::concat)
+            .collect();
+        let columns = Columns { ring, chunks: &chunks };
+        let mut powers = BTreeMap::new();
+        let mut g = 1;
+        for turn in 0..DEGREE / 2 {
+            powers.insert(g, (turn, false));
+            powers.insert(2 * DEGREE - g, (turn, true));
+            g = 5 * g % (2 * DEGREE);
+        }
+        assert_eq!(powers.len(), DEGREE);
+        for (g, (turn, negative)) in powers {
+            let mut expected = vec![0i32; DEGREE];
+            for (r, a) in small.iter().enumerate() {
+                for (i, c) in automorphism(a, g).into_iter().enumerate() {
+                    let sign = if i + r < DEGREE { 1 } else { -1 };
+                    expected[(i + r) % DEGREE] += sign * c;
+                }
+            }
+            let got = columns.diagonal(&scene.order, turn, negative);
+            assert_eq!(got, sorted(&scene.order, &ring.from_small(&expected)), "g = {g}");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The scheme's constants, and how a table is laid out.
 //!
 //! The noise of an answer, as a fraction of the modulus, is the sum of four independent parts of
-//! mean 0; `m` columns, bytes centred to −128 … 127, base `B = 2^25`:
+//! mean 0; `m` columns, bytes read as −128 … 127, base `B = 2^25`:
 //!
 //! | part | variance |
 //! |---|---|
@@ -146,19 +146,18 @@ pub const BLOCK_BYTES: usize = DEGREE * (ANSWER_A_BITS + ANSWER_B_BITS) as usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::gaussian::SIGMA_TENTHS;
+    use crate::lwe::gauss::SIGMA;
 
     /// The variance of an answer's noise, as a fraction of the modulus: the table in this module's
     /// documentation.
     fn variance(columns: f64, bits: i32) -> f64 {
         let (d, q) = (DEGREE as f64, RING.modulus() as f64);
-        let sigma = f64::from(SIGMA_TENTHS) / 10.0;
         let base = 2f64.powi(BASE_BITS as i32);
         let uniform = |bits: i32| 4f64.powi(-bits) / 12.0;
-        let query = columns * 128.0f64.powi(2) * (uniform(bits) + (sigma / q).powi(2));
+        let query = columns * 128.0f64.powi(2) * (uniform(bits) + (SIGMA / q).powi(2));
         let switches =
-            (d - 1.0) * d * ((q / base).powi(2) + base.powi(2)) * sigma.powi(2) / (12.0 * q * q);
-        let a = d * sigma.powi(2) * uniform(ANSWER_A_BITS as i32);
+            (d - 1.0) * d * ((q / base).powi(2) + base.powi(2)) * SIGMA.powi(2) / (12.0 * q * q);
+        let a = d * SIGMA.powi(2) * uniform(ANSWER_A_BITS as i32);
         query + switches + a + uniform(ANSWER_B_BITS as i32)
     }
 

@@ -3,13 +3,13 @@
 use crate::error::WireError;
 
 /// The bytes that `count` numbers of `width` bits take.
-pub(super) const fn packed_len(count: usize, width: u32) -> usize {
+pub(crate) const fn packed_len(count: usize, width: u32) -> usize {
     (count * width as usize).div_ceil(8)
 }
 
 /// Packs the low `width` bits (at most 32) of each of `numbers` into `out`, which has
 /// [`packed_len`] bytes.
-pub(super) fn pack(numbers: impl IntoIterator<Item = u32>, width: u32, out: &mut [u8]) {
+pub(crate) fn pack(numbers: impl IntoIterator<Item = u32>, width: u32, out: &mut [u8]) {
     let mut out = out.iter_mut();
     let (mut held, mut bits) = (0u64, 0u32);
     let mask = (1u64 << width) - 1;
@@ -32,7 +32,7 @@ pub(super) fn pack(numbers: impl IntoIterator<Item = u32>, width: u32, out: &mut
 }
 
 /// Unpacks numbers of `width` bits (at most 32) until `out` is full.
-pub(super) fn unpack(packed: &[u8], width: u32, out: &mut [u32]) {
+pub(crate) fn unpack(packed: &[u8], width: u32, out: &mut [u32]) {
     let mask = ((1u64 << width) - 1) as u32;
     // Where eight bytes are left, a number is a shift and a mask of them: width + 7 bits at most.
     let whole = packed.len().saturating_sub(7) * 8 / width as usize;
@@ -53,7 +53,7 @@ pub(super) fn unpack(packed: &[u8], width: u32, out: &mut [u32]) {
 }
 
 /// Checks that the bits after the last number are zero, so that there is one encoding only.
-pub(super) fn check_padding(packed: &[u8], count: usize, width: u32) -> Result<(), WireError> {
+pub(crate) fn check_padding(packed: &[u8], count: usize, width: u32) -> Result<(), WireError> {
     let used = count * width as usize % 8;
     match packed.last() {
         Some(last) if used != 0 && last >> used != 0 => Err(WireError::Value),

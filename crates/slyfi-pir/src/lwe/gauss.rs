@@ -4,7 +4,7 @@ use chacha20::ChaCha20Rng;
 use chacha20::rand_core::Rng;
 
 /// The standard deviation, as SimplePIR (USENIX Security 2023, §4.2) has it.
-pub(super) const SIGMA: f64 = 6.4;
+pub(crate) const SIGMA: f64 = 6.4;
 
 /// `TAILS[k]` is 2⁶³·P(|X| > k) for X of the discrete Gaussian of standard deviation 6.4, rounded to
 /// the nearest, from sums of 60 decimal digits. The largest sample is the table's length, 59.
@@ -75,7 +75,7 @@ const TAILS: [u64; 59] = [
 /// # Security
 /// Constant time: every sample is compared with the whole table. The statistical distance from the
 /// true distribution is below 2⁻⁵⁷ a sample (59 roundings of 2⁻⁶⁴ each).
-pub(super) fn fill(rng: &mut ChaCha20Rng, out: &mut [u32]) {
+pub(crate) fn fill(rng: &mut ChaCha20Rng, out: &mut [u32]) {
     let mut bytes = [0u8; 8 * 64];
     for out in out.chunks_mut(64) {
         rng.fill_bytes(&mut bytes);

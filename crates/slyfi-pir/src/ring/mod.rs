@@ -7,17 +7,16 @@
 //! | [`rns`] | the ring: two primes side by side, and back to integers |
 //! | [`galois`] | the automorphisms `X → X^g`, which permute evaluations |
 //! | [`sample`] | uniform polynomials from a public seed |
-//! | [`gaussian`] | secrets and errors |
 //!
 //! Nothing here branches or picks an address on the value of a coefficient, with the one exception
 //! of rejection sampling from *public* seeds.
 
 pub mod galois;
-pub mod gaussian;
 pub mod modulus;
 pub mod ntt;
 pub mod rns;
 pub mod sample;
+pub(crate) mod vector;
 
 pub use galois::GaloisOrder;
 pub use modulus::{Factor, Modulus};

@@ -1,6 +1,7 @@
 //! The negacyclic number-theoretic transform modulo one prime.
 
 use super::modulus::{Factor, Modulus};
+use super::vector::vectorised;
 
 /// The transform of `Z_p[X]/(X^d + 1)`: a polynomial's values at the odd powers of a root ψ of order
 /// `2d`. Sums and products of polynomials are those of their values.
@@ -73,7 +74,10 @@ impl Ntt {
     /// # Panics
     /// If `data` is not `degree · width` long.
     pub fn forward(&self, data: &mut [u32], width: usize) {
-        pulp::Arch::new().dispatch(|| self.forward_inline(data, width));
+        vectorised(
+            #[inline(always)]
+            || self.forward_inline(data, width),
+        );
     }
 
     /// [`Ntt::forward`] for callers that run inside a dispatch already.
@@ -107,7 +111,10 @@ impl Ntt {
     /// # Panics
     /// As there.
     pub fn inverse(&self, data: &mut [u32], width: usize) {
-        pulp::Arch::new().dispatch(|| self.inverse_inline(data, width));
+        vectorised(
+            #[inline(always)]
+            || self.inverse_inline(data, width),
+        );
     }
 
     /// [`Ntt::inverse`] for callers that run inside a dispatch already.

@@ -5,6 +5,7 @@ use zeroize::Zeroize;
 use super::modulus::Factor;
 use super::modulus::Modulus;
 use super::ntt::Ntt;
+use super::vector::vectorised;
 
 /// How many primes `q` is the product of.
 pub const PRIMES: usize = 2;
@@ -86,13 +87,16 @@ impl Ring {
         for (values, transform) in into.by_prime_mut().into_iter().zip(&self.transforms) {
             let prime = transform.modulus().prime();
             debug_assert!(coefficients.iter().all(|c| c.unsigned_abs() < prime));
-            pulp::Arch::new().dispatch(|| {
-                for (value, c) in values.iter_mut().zip(coefficients) {
-                    // The sign bit, spread out, adds the prime to negative numbers.
-                    *value = (*c as u32).wrapping_add((*c >> 31) as u32 & prime);
-                }
-                transform.forward_inline(values, 1);
-            });
+            vectorised(
+                #[inline(always)]
+                || {
+                    for (value, c) in values.iter_mut().zip(coefficients) {
+                        // The sign bit, spread out, adds the prime to negative numbers.
+                        *value = (*c as u32).wrapping_add((*c >> 31) as u32 & prime);
+                    }
+                    transform.forward_inline(values, 1);
+                },
+            );
         }
     }
 
@@ -127,17 +131,20 @@ impl Ring {
         assert_eq!(out.len(), self.degree(), "one coefficient for each power");
         let [first, second] = values.by_prime_mut();
         let [p0, p1] = [&self.transforms[0], &self.transforms[1]].map(Ntt::modulus);
-        pulp::Arch::new().dispatch(|| {
-            self.transforms[0].inverse_inline(first, 1);
-            self.transforms[1].inverse_inline(second, 1);
-            for ((out, a), b) in out.iter_mut().zip(first).zip(second) {
-                // Garner: a + p₀·((b − a)/p₀ mod p₁). p₁'s multiple keeps the difference positive:
-                // both primes have the same length, so a is below 2·p₁.
-                let difference = *b + 2 * p1.prime() - *a;
-                let factor = p1.once(p1.mul_lazy(difference, self.inverse));
-                *out = u64::from(*a) + u64::from(p0.prime()) * u64::from(factor);
-            }
-        });
+        vectorised(
+            #[inline(always)]
+            || {
+                self.transforms[0].inverse_inline(first, 1);
+                self.transforms[1].inverse_inline(second, 1);
+                for ((out, a), b) in out.iter_mut().zip(first.iter()).zip(second.iter()) {
+                    // Garner: a + p₀·((b − a)/p₀ mod p₁). p₁'s multiple keeps the difference positive:
+                    // both primes have the same length, so a is below 2·p₁.
+                    let difference = *b + 2 * p1.prime() - *a;
+                    let factor = p1.once(p1.mul_lazy(difference, self.inverse));
+                    *out = u64::from(*a) + u64::from(p0.prime()) * u64::from(factor);
+                }
+            },
+        );
     }
 
     /// `sum += a · b`.
@@ -145,11 +152,14 @@ impl Ring {
         let (parts, a, b) = (sum.by_prime_mut().into_iter(), a.by_prime(), b.by_prime());
         for (((sum, a), b), transform) in parts.zip(a).zip(b).zip(&self.transforms) {
             let modulus = transform.modulus();
-            pulp::Arch::new().dispatch(|| {
-                for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
-                    *sum = modulus.reduce(u64::from(*a) * u64::from(*b) + u64::from(*sum));
-                }
-            });
+            vectorised(
+                #[inline(always)]
+                || {
+                    for ((sum, a), b) in sum.iter_mut().zip(a).zip(b) {
+                        *sum = modulus.reduce(u64::from(*a) * u64::from(*b) + u64::from(*sum));
+                    }
+                },
+            );
         }
     }
 
