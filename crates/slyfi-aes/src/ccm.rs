@@ -22,8 +22,8 @@ use crate::{Backend, Block, EncryptKey, Mismatch, backend, portable};
 pub struct CcmKey {
     /// The schedule of AES-256; AES-128 uses the first eleven, AES-192 the first thirteen.
     pub(crate) keys: KeyWords<15>,
-    size: KeySize,
-    backend: Backend,
+    pub(crate) size: KeySize,
+    pub(crate) backend: Backend,
 }
 
 /// Which AES it is (FIPS 197 §5).
@@ -47,6 +47,19 @@ pub struct CcmHead<'a> {
     pub first: &'a [Block],
     /// The rest of the associated data, which counts as padded with zeros to whole blocks.
     pub rest: &'a [u8],
+}
+
+impl CcmHead<'_> {
+    /// Block `i` of what is authenticated before the data; `None` behind the last.
+    pub(crate) fn block(&self, i: usize) -> Option<Block> {
+        if let Some(block) = self.first.get(i) {
+            return Some(*block);
+        }
+        let bytes = self.rest.chunks(16).nth(i - self.first.len())?;
+        let mut block = [0; 16];
+        block[..bytes.len()].copy_from_slice(bytes);
+        Some(block)
+    }
 }
 
 impl CcmKey {

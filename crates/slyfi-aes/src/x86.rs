@@ -8,6 +8,7 @@ pub(crate) mod detect;
 pub(crate) mod keys;
 
 pub(crate) mod aes_ni;
+mod ccm_lanes;
 pub(crate) mod chain;
 mod lanes;
 pub(crate) mod vaes_512;

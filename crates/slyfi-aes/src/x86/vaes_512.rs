@@ -2,10 +2,12 @@
 
 pub(crate) mod batch;
 pub(crate) mod cbc;
+pub(crate) mod ccm;
 pub(crate) mod ecb;
 pub(crate) mod gcm;
 pub(crate) mod ghash;
 pub(crate) mod once;
+mod quad;
 
 use core::arch::x86_64::*;
 

@@ -3,6 +3,7 @@
 mod batch;
 mod cbc_cmac;
 mod ccm;
+mod ccm_batch;
 mod cmac;
 mod ecb;
 mod gcm;

@@ -9,6 +9,7 @@ use core::arch::x86_64::*;
 use crate::Block;
 use crate::ccm::CcmHead;
 use crate::key_words::KeyWords;
+use crate::x86::ccm_lanes::swap;
 use crate::x86::keys::vectors;
 use crate::x86::{load, load_part, store, store_part};
 
@@ -129,12 +130,4 @@ impl<const R: usize> Chains<R> {
 fn keep(block: __m128i, len: usize) -> __m128i {
     let numbers = _mm_set_epi8(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
     _mm_and_si128(block, _mm_cmplt_epi8(numbers, _mm_set1_epi8(len as i8)))
-}
-
-/// Reverses the bytes: the counter is big-endian.
-#[inline]
-#[target_feature(enable = "sse4.1")]
-fn swap(block: __m128i) -> __m128i {
-    let order = _mm_set_epi8(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    _mm_shuffle_epi8(block, order)
 }

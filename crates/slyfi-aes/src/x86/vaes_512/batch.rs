@@ -3,9 +3,8 @@ use core::mem::{MaybeUninit, offset_of};
 
 use zeroize::Zeroize;
 
-use crate::Block;
+use super::quad::{Quad, round, side_by_side};
 use crate::batch::Job;
-use crate::key_words::KeyWords;
 use crate::x86::lanes::{Lanes, run};
 
 /// Four lanes in each of four registers.
@@ -68,9 +67,9 @@ impl Table {
     #[target_feature(enable = "avx512f")]
     fn new<const SEALS: bool>(lanes: &Lanes<'_, LANES>, group: usize) -> Self {
         let keys = [0, 1, 2, 3].map(|lane| lanes.key[4 * group + lane]);
-        let mac = side_by_side(keys.map(|key| &key.mac.cipher.keys));
+        let mac = side_by_side::<11, 11>(keys.map(|key| &key.mac.cipher.keys));
         let enc = if SEALS {
-            side_by_side(keys.map(|key| &key.encrypt.keys))
+            side_by_side::<11, 11>(keys.map(|key| &key.encrypt.keys))
         } else {
             [_mm512_setzero_si512(); 11]
         };
@@ -93,23 +92,6 @@ impl Table {
         self.mac.zeroize();
         self.mac_ends.zeroize();
     }
-}
-
-/// For each round, the round keys of four lanes.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn side_by_side(keys: [&KeyWords<11>; 4]) -> [__m512i; 11] {
-    let mut rounds = [_mm512_setzero_si512(); 11];
-    // Four at a time; the last four begin with one that the second four end with.
-    for first in [0, 4, 7] {
-        let rows = keys.map(|key| {
-            let row: &[u128; 4] = key.0[first..].first_chunk().expect("11 round keys");
-            // SAFETY: four words are 64 bytes.
-            unsafe { _mm512_loadu_si512(row.as_ptr().cast()) }
-        });
-        rounds[first..first + 4].copy_from_slice(&transpose(rows));
-    }
-    rounds
 }
 
 /// Takes every lane on by one block; gives the ciphertext.
@@ -156,37 +138,13 @@ macro_rules! advance {
         if $w < W {
             // SAFETY: there are W tables, and 11 keys in each half of one.
             unsafe {
-                $y[$w] = round::<{ Table::mac_at($w, $round) }>($y[$w], $tables.as_ptr());
+                $y[$w] = round::<{ Table::mac_at($w, $round) }>($y[$w], $tables.as_ptr().cast());
                 if SEALS {
-                    $x[$w] = round::<{ Table::enc_at($w, $round) }>($x[$w], $tables.as_ptr());
+                    $x[$w] = round::<{ Table::enc_at($w, $round) }>($x[$w], $tables.as_ptr().cast());
                 }
             }
         }
     };
-}
-
-/// One round of AES, with the keys that are `AT` bytes after the first table.
-///
-/// Not the intrinsic: the compiler would take the loads of the keys out of the loop and, as there
-/// are more of them than registers, put copies on the stack, which cost time and which nobody
-/// wipes. It would also run the chains one after another to save registers.
-///
-/// # Safety
-/// `AT` must be the place of a register's worth of keys in the tables.
-#[inline]
-#[target_feature(enable = "avx512f,vaes")]
-unsafe fn round<const AT: usize>(mut state: __m512i, tables: *const Table) -> __m512i {
-    // SAFETY: the caller's contract: 64 readable bytes. Without `pure`, so the order stays.
-    unsafe {
-        core::arch::asm!(
-            "vaesenc {state}, {state}, zmmword ptr [{tables} + {at}]",
-            state = inout(zmm_reg) state,
-            tables = in(reg) tables,
-            at = const AT,
-            options(readonly, nostack, preserves_flags),
-        );
-    }
-    state
 }
 
 /// Takes the first `4 * W` lanes on by `count` blocks and computes their tags.
@@ -291,76 +249,4 @@ impl<const W: usize> Chains<'_, W> {
         }
         y
     }
-}
-
-/// Where the four lanes of a register are.
-#[derive(Clone, Copy)]
-struct Quad([*mut Block; 4]);
-
-impl Quad {
-    /// Blocks `i` and `i + 1` of the lanes, a register for each.
-    ///
-    /// # Safety
-    /// The blocks must be readable.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_two(self, i: usize) -> [__m512i; 2] {
-        // SAFETY: the caller's contract.
-        let [a, b, c, d] = self.0.map(|at| unsafe { _mm256_loadu_si256(at.add(i).cast()) });
-        let ab = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(a), b);
-        let cd = _mm512_inserti64x4::<1>(_mm512_castsi256_si512(c), d);
-        [_mm512_shuffle_i64x2::<0x88>(ab, cd), _mm512_shuffle_i64x2::<0xdd>(ab, cd)]
-    }
-
-    /// Block `i` of the lanes.
-    ///
-    /// # Safety
-    /// The blocks must be readable.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn load_one(self, i: usize) -> __m512i {
-        // SAFETY: the caller's contract.
-        let [b0, b1, b2, b3] = self.0.map(|at| unsafe { _mm_loadu_si128(at.add(i).cast()) });
-        let x = _mm512_inserti32x4::<1>(_mm512_castsi128_si512(b0), b1);
-        let x = _mm512_inserti32x4::<2>(x, b2);
-        _mm512_inserti32x4::<3>(x, b3)
-    }
-
-    /// Stores block `i` of the lanes.
-    ///
-    /// One by one: a quarter of a register goes to memory without a shuffle, so that two blocks of
-    /// a lane in one store would only cost more.
-    ///
-    /// # Safety
-    /// The blocks must be writable.
-    #[inline]
-    #[target_feature(enable = "avx512f")]
-    unsafe fn store_one(self, i: usize, value: __m512i) {
-        let blocks = [
-            _mm512_castsi512_si128(value),
-            _mm512_extracti32x4_epi32::<1>(value),
-            _mm512_extracti32x4_epi32::<2>(value),
-            _mm512_extracti32x4_epi32::<3>(value),
-        ];
-        for (at, block) in self.0.into_iter().zip(blocks) {
-            // SAFETY: the caller's contract.
-            unsafe { _mm_storeu_si128(at.add(i).cast(), block) };
-        }
-    }
-}
-
-/// Block `j` of row `i` becomes block `i` of row `j`.
-#[inline]
-#[target_feature(enable = "avx512f")]
-fn transpose([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
-    let ab_low = _mm512_shuffle_i64x2::<0x44>(a, b); // a0 a1 b0 b1
-    let ab_high = _mm512_shuffle_i64x2::<0xee>(a, b); // a2 a3 b2 b3
-    let cd_low = _mm512_shuffle_i64x2::<0x44>(c, d);
-    let cd_high = _mm512_shuffle_i64x2::<0xee>(c, d);
-    [
-        _mm512_shuffle_i64x2::<0x88>(ab_low, cd_low), // a0 b0 c0 d0
-        _mm512_shuffle_i64x2::<0xdd>(ab_low, cd_low), // a1 b1 c1 d1
-        _mm512_shuffle_i64x2::<0x88>(ab_high, cd_high),
-        _mm512_shuffle_i64x2::<0xdd>(ab_high, cd_high),
-    ]
 }
