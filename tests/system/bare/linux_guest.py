@@ -2,10 +2,9 @@
 
 import pathlib
 import stat
-import subprocess
 import sys
 
-from machine import Bench, Machine, MACHINE, Failed, ICOUNT
+from machine import ICOUNT, MACHINE, Machine
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import guest  # noqa: E402
@@ -50,9 +49,9 @@ def modules(kernel):
         if name not in order:
             order.append(name)
 
-    for wanted in ("virtio_pci", "virtio_net", "aesni-intel", "virtio-rng"):
+    for wanted in ("virtio_pci", "virtio_net"):
         for name in needs:
-            if pathlib.Path(name).stem == wanted and wanted.startswith("virtio"):
+            if pathlib.Path(name).stem == wanted:
                 add(name)
     return [folder / name for name in order]
 
@@ -70,7 +69,7 @@ def newc(entries):
     return bytes(out)
 
 
-def prepare(bench: Bench):
+def prepare(bench):
     """Makes the guest's kernel and initial file system; returns (kernel, archive)."""
     image = guest.prepare_kernel(bench.cache)
     folder, program = stat.S_IFDIR | 0o755, stat.S_IFREG | 0o755
@@ -92,7 +91,7 @@ def boot(bench, prepared, words, net, cpu="max", icount=False):
     """Boots the guest with the exchange's words behind the kernel's own."""
     kernel, archive = prepared
     line = "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off -- " + " ".join(words)
-    argv = [*MACHINE, "-cpu", cpu, "-serial", "stdio", "-kernel", kernel, "-initrd", archive,
+    argv = ["qemu-system-x86_64", *MACHINE, "-cpu", cpu, "-serial", "stdio", "-kernel", kernel, "-initrd", archive,
             "-append", line, *net]
     return Machine([*argv, *(ICOUNT if icount else [])], bench.path("linux.log"))
 
@@ -100,5 +99,3 @@ def boot(bench, prepared, words, net, cpu="max", icount=False):
 def kernel_version(prepared):
     return prepared[0].name.removeprefix("vmlinuz-")
 
-
-__all__ = ["Failed", "boot", "kernel_version", "prepare", "subprocess"]

@@ -17,7 +17,9 @@ DONE, FAILED, PANICKED, EXCEPTION = 33, 35, 37, 39
 # The twin's guest and the image get the same machine.
 MACHINE = ["-machine", "q35", "-m", "256M", "-nodefaults", "-no-reboot", "-display", "none"]
 DEBUG_EXIT = ["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
-ICOUNT = ["-icount", "shift=0,sleep=off"]
+# One instruction is one nanosecond of the guest's clocks. Idle guests wait as long as they say: a
+# peer outside has to have its time.
+ICOUNT = ["-icount", "shift=0,sleep=on"]
 
 
 class Failed(Exception):
@@ -38,7 +40,7 @@ class Machine:
         self._came = threading.Condition()
         self._out = open(self.log, "wb")
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", *map(str, argv)], stdin=subprocess.DEVNULL,
+            [str(a) for a in argv], stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -101,10 +103,11 @@ class Machine:
 class Bench:
     """Where the programs are, and a folder for sockets and logs that goes when all is well."""
 
-    def __init__(self, image, twin, cache, keep=None):
+    def __init__(self, image, twin, cache, program=None, keep=None):
         self.image = pathlib.Path(image)
         self.twin = pathlib.Path(twin)
         self.cache = pathlib.Path(cache)
+        self.program = program
         self.keep = keep
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="slyfi-bare-"))
         self._number = 0
@@ -120,10 +123,11 @@ class Bench:
                 n for n in names if pathlib.Path(d, n).is_socket()])
         shutil.rmtree(self.folder, ignore_errors=True)
 
-    def bare(self, words, net=(), cpu="max", extra=(), icount=False, boot=None):
+    def bare(self, words, net=(), cpu="max", extra=(), icount=False, boot=None, prefix=()):
         """Boots the image with these words on its command line."""
         boot = boot or ["-kernel", self.image, "-append", " ".join(words)]
-        argv = [*MACHINE, *DEBUG_EXIT, "-cpu", cpu, "-serial", "stdio", *boot, *net, *extra]
+        argv = [*prefix, "qemu-system-x86_64", *MACHINE, *DEBUG_EXIT, "-cpu", cpu,
+                "-serial", "stdio", *boot, *net, *extra]
         return Machine([*argv, *(ICOUNT if icount else [])], self.path("bare.log"))
 
 

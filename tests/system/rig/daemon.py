@@ -13,7 +13,7 @@ USER = "nobody"
 class Daemon:
     """`slyfi ap` or `slyfi join` on a node, with its configuration and its key store."""
 
-    def __init__(self, test, node, role, options=(), network=None, link=None, air=None):
+    def __init__(self, test, node, role, options=(), network=None, link=None, air=None, wifi=None):
         self.test = test
         self.node = node
         self.role = role
@@ -29,6 +29,7 @@ class Daemon:
                     **(air or {})},
             "tap": {"name": TAP, "persist": True},
             "link": link or {},
+            "wifi": wifi or {},
             "store": {"path": self.store},
         }
         with open(self.config, "w") as f:
