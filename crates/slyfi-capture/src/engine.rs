@@ -20,7 +20,8 @@ use frame_key::{FrameKey, Plain};
 use masters::{Masters, Network};
 use pair::{Ends, GroupKey, Pair};
 use serde::Serialize;
-use slyfi_ciphers::handshake::KeyBytes;
+use slyfi_ciphers::danger::tkip::MIC_LEN;
+use slyfi_ciphers::handshake::{CipherSuite, KeyBytes};
 use slyfi_ciphers::packet::EXT_IV;
 use slyfi_wire::ieee80211::{MacHeader, Type};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -110,6 +111,7 @@ pub struct Engine {
     groups: HashMap<Address, VecDeque<(KeyBytes, Vec<FrameKey>)>>,
     integrity_groups: HashMap<Address, VecDeque<KeyBytes>>,
     fragments: Fragments,
+    tkip_fragments: Fragments,
     transmitters: BTreeMap<Address, TransmitterReport>,
     other_transmitters: TransmitterReport,
     highest: HashMap<(Address, Address, u8, u8), u64>,
@@ -138,7 +140,7 @@ impl Engine {
     pub fn start_over(&mut self) {
         self.transmitters.clear();
         self.other_transmitters = TransmitterReport::default();
-        self.fragments = Fragments::default();
+        (self.fragments, self.tkip_fragments) = (Fragments::default(), Fragments::default());
         self.highest.clear();
         self.pairs.values_mut().for_each(|p| p.messages.clear());
     }
@@ -178,7 +180,7 @@ impl Engine {
         let attempt = self.open(&header);
         let entry = self.transmitter(transmitter.0);
         entry.protected += 1;
-        let plain = match attempt {
+        let mut plain = match attempt {
             Ok(plain) => plain,
             Err(refusal) => {
                 let refusal = if bad_fcs { Refusal::BadFcs } else { refusal };
@@ -186,6 +188,8 @@ impl Engine {
                 return Outcome::Refused(refusal);
             }
         };
+        self.check_fragment(&header, &mut plain);
+        let entry = self.transmitter(transmitter.0);
         entry.opened += 1;
         *entry.by_cipher.entry(plain.cipher).or_default() += 1;
         self.count_repetition(&header, &plain);
@@ -210,6 +214,20 @@ impl Engine {
             key_id: plain.key_id,
             number: plain.number,
         })
+    }
+
+    /// Michael's code covers a whole payload and ends its last fragment: checks it there, if all the others
+    /// were seen, and takes it off.
+    fn check_fragment(&mut self, header: &MacHeader<'_>, plain: &mut Plain) {
+        let Some(key) = &plain.michael else { return };
+        let whole = self.tkip_fragments.add(header, &plain.payload, |_| true);
+        if header.frame_control().has_more_fragments() {
+            return;
+        }
+        if whole.is_some_and(|w| key.proves_whole(header.bytes(), &w)) {
+            plain.cipher = CipherSuite::Tkip.name();
+        }
+        plain.payload.truncate(plain.payload.len().saturating_sub(MIC_LEN));
     }
 
     /// Counts frames whose number is not above that of the last of their transmitter, receiver, key

@@ -19,6 +19,13 @@ pub enum CaptureError {
         /// Which.
         path: PathBuf,
     },
+    /// The file is compressed, and not with gzip.
+    Compressed {
+        /// Which.
+        path: PathBuf,
+        /// The program that unpacks it.
+        with: &'static str,
+    },
     /// The output could not be written.
     Write(std::io::Error),
 }
@@ -32,6 +39,9 @@ impl fmt::Display for CaptureError {
             CaptureError::NotACapture { path } => {
                 write!(f, "{} is neither a pcap nor a pcapng file", path.display())
             }
+            CaptureError::Compressed { path, with } => {
+                write!(f, "{} is compressed with {with}; unpack it first", path.display())
+            }
             CaptureError::Write(source) => write!(f, "cannot write the opened frames: {source}"),
         }
     }
@@ -41,7 +51,7 @@ impl std::error::Error for CaptureError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             CaptureError::Read { source, .. } | CaptureError::Write(source) => Some(source),
-            CaptureError::NotACapture { .. } => None,
+            CaptureError::NotACapture { .. } | CaptureError::Compressed { .. } => None,
         }
     }
 }

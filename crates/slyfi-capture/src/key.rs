@@ -133,11 +133,14 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
-/// Reads a key file: one key a line; empty lines and lines that begin with `#` are skipped.
+/// Reads a key file: one key a line; empty lines and lines that begin with `#` are skipped, and so are a
+/// byte order mark and blanks around a line. (A passphrase or SSID that ends with a blank is written with
+/// `%20`.)
 ///
 /// # Errors
 /// [`KeyError`] with the first line that is no key.
 pub fn parse_key_file(text: &str) -> Result<Vec<Key>, KeyError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     text.lines()
         .enumerate()
         .map(|(i, line)| (i + 1, line.trim()))
@@ -232,6 +235,8 @@ mod tests {
     fn a_key_file_names_the_line_that_is_wrong() {
         let good = "# keys\n\nwpa-pwd:12345678\n  wep:1234567890\n";
         assert_eq!(parse_key_file(good).unwrap().len(), 2);
+        let dos = "\u{feff}wpa-pwd:12345678%20\r\n\r\n# more\r\n";
+        assert_eq!(parse_key_file(dos).unwrap(), [phrase("12345678 ", None)]);
         let error = parse_key_file("wpa-pwd:12345678\n\nnonsense").unwrap_err();
         assert_eq!(error.line, Some(3));
     }

@@ -17,6 +17,7 @@ pub mod key;
 pub mod link_layer;
 pub mod reader;
 pub mod report;
+mod unpack;
 pub mod writer;
 
 pub use decrypt::{Options, Progress, decrypt, decrypt_inputs};

@@ -1,7 +1,8 @@
-//! From a captured packet to the 802.11 frame in it: radiotap, Prism and AVS headers, padding, and the
+//! From a captured packet to the 802.11 frame in it: radiotap, Prism, AVS and PPI headers, padding, and the
 //! frame check sequence.
 
 use slyfi_ciphers::crc32::crc32;
+use slyfi_wire::Reader;
 use slyfi_wire::ieee80211::FrameControl;
 use slyfi_wire::radiotap::Radiotap;
 use std::borrow::Cow;
@@ -18,6 +19,10 @@ pub const PRISM: i32 = 119;
 pub const RADIOTAP: i32 = 127;
 /// Link type: an AVS header before the frame.
 pub const AVS: i32 = 163;
+/// Link type: a PPI header before the frame.
+pub const PPI: i32 = 192;
+/// Link type: Linux "cooked", version 2.
+pub const LINUX_SLL2: i32 = 276;
 
 /// What a packet holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +49,8 @@ pub fn contents(link_type: i32, packet: &[u8]) -> Contents<'_> {
             Some(frame) if !packet.is_empty() => without_fcs(frame),
             _ => Contents::Unreadable,
         },
-        ETHERNET | LINUX_SLL => Contents::NotWireless,
+        PPI => ppi(packet).unwrap_or(Contents::Unreadable),
+        ETHERNET | LINUX_SLL | LINUX_SLL2 => Contents::NotWireless,
         _ => Contents::Unreadable,
     }
 }
@@ -64,6 +70,39 @@ fn radiotap(packet: &[u8]) -> Contents<'_> {
     };
     let frame = if info.has_data_pad() { unpadded(frame) } else { Cow::Borrowed(frame) };
     Contents::Frame { frame, bad_fcs }
+}
+
+/// A PPI header (CACE Technologies' "PPI Header format" 1.0.7, little-endian): `version 1 | flags 1 |
+/// length 2 | link type 4`, then fields of `type 2 | length 2 | data`.
+fn ppi(packet: &[u8]) -> Option<Contents<'_>> {
+    /// The field that tells about the frame check sequence, and its bits.
+    const COMMON: u16 = 2;
+    const HAS_FCS: u16 = 1;
+    const BAD_FCS: u16 = 4;
+    let mut r = Reader::new(packet);
+    let (_version, flags, len) = (r.u8().ok()?, r.u8().ok()?, usize::from(r.u16_le().ok()?));
+    let inner = i32::try_from(r.u32_le().ok()?).ok()?;
+    let mut fields = Reader::new(packet.get(8..len)?);
+    let mut fcs = None;
+    while let (Ok(kind), Ok(len)) = (fields.u16_le(), fields.u16_le()) {
+        let Ok(data) = fields.take(usize::from(len)) else { break };
+        if kind == COMMON {
+            fcs = data.get(8..10).and_then(|b| b.try_into().ok()).map(u16::from_le_bytes);
+        }
+        if flags & 1 == 1 {
+            let _ = fields.take(usize::from(len).next_multiple_of(4) - usize::from(len));
+        }
+    }
+    let frame = packet.get(len..)?;
+    match (inner, fcs) {
+        (IEEE80211, Some(bits)) if bits & HAS_FCS != 0 => {
+            let (frame, _) = frame.split_last_chunk::<4>()?;
+            Some(Contents::Frame { frame: Cow::Borrowed(frame), bad_fcs: bits & BAD_FCS != 0 })
+        }
+        (IEEE80211, _) => Some(without_fcs(frame)),
+        (RADIOTAP, _) => Some(radiotap(frame)),
+        _ => None,
+    }
 }
 
 /// Removes the padding that some drivers put between header and body.
@@ -150,9 +189,36 @@ mod tests {
     }
 
     #[test]
+    fn ppi_headers_tell_about_the_frame_check_sequence() {
+        let packet = |flags: u8, bits: u8, inner: u8| {
+            // A field of three bytes, aligned or not, before the one that counts.
+            let mut p = vec![0, flags, 0, 0, inner, 0, 0, 0, 9, 0, 3, 0, 1, 2, 3];
+            p.extend(vec![0; usize::from(flags & 1)]);
+            p.extend([2, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0, 0, bits, 0]);
+            p.extend([0; 10]);
+            p[2] = p.len() as u8;
+            p.extend([0x08, 0, 7, 8, 9, 10]);
+            p
+        };
+        for flags in [0, 1] {
+            assert_eq!(frame(contents(PPI, &packet(flags, 0, 105))), [0x08, 0, 7, 8, 9, 10]);
+            assert_eq!(frame(contents(PPI, &packet(flags, 1, 105))), [0x08, 0]);
+            let damaged = packet(flags, 5, 105);
+            let bad = contents(PPI, &damaged);
+            assert!(matches!(bad, Contents::Frame { bad_fcs: true, .. }));
+        }
+        assert_eq!(contents(PPI, &packet(0, 0, 1)), Contents::Unreadable, "Ethernet inside");
+        let whole = packet(0, 1, 105);
+        for n in 0..whole.len() - 6 {
+            assert_eq!(contents(PPI, &whole[..n]), Contents::Unreadable);
+        }
+    }
+
+    #[test]
     fn what_is_not_wireless_says_so() {
         assert_eq!(contents(ETHERNET, &[0; 60]), Contents::NotWireless);
         assert_eq!(contents(LINUX_SLL, &[0; 60]), Contents::NotWireless);
+        assert_eq!(contents(LINUX_SLL2, &[0; 60]), Contents::NotWireless);
         assert_eq!(contents(9999, &[0; 60]), Contents::Unreadable);
         assert_eq!(contents(RADIOTAP, &[1, 2, 3]), Contents::Unreadable);
     }

@@ -1,6 +1,7 @@
 //! Streaming pcap and pcapng, in every byte order and time resolution.
 
 use crate::CaptureError;
+use crate::unpack::{self, Damage, Looked};
 use pcap_parser::traits::PcapReaderIterator;
 use pcap_parser::{Block, PcapBlockOwned, PcapError, PcapHeader};
 use std::fs::File;
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 /// The first buffer, and the most it grows to for a block that does not fit.
 const BUFFER: usize = 1 << 16;
 const MAX_BUFFER: usize = 1 << 26;
+/// The most interfaces of one section; packets of further ones have no meaning.
+const MAX_INTERFACES: usize = 4096;
 
 /// One captured packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,6 +47,8 @@ pub struct CaptureReader {
     interfaces: Vec<Interface>,
     number: u64,
     is_cut: bool,
+    /// Of the compression around it.
+    damage: Damage,
     capacity: usize,
 }
 
@@ -51,23 +56,28 @@ impl CaptureReader {
     /// Opens a file.
     ///
     /// # Errors
-    /// [`CaptureError::Read`] and [`CaptureError::NotACapture`].
+    /// Those of [`CaptureReader::new`].
     pub fn open(path: &Path) -> Result<Self, CaptureError> {
         let file = File::open(path)
             .map_err(|source| CaptureError::Read { path: path.to_owned(), source })?;
         CaptureReader::new(path, file)
     }
 
-    /// Reads from anything; errors call it `name`.
+    /// Reads from anything, also through gzip; errors call it `name`.
     ///
     /// # Errors
-    /// [`CaptureError::Read`] and [`CaptureError::NotACapture`].
+    /// [`CaptureError::Read`], [`CaptureError::NotACapture`] and [`CaptureError::Compressed`].
     pub fn new(name: &Path, stream: impl Read + Send + 'static) -> Result<Self, CaptureError> {
+        let failed = |source| CaptureError::Read { path: name.to_owned(), source };
+        let (stream, damage) = match unpack::look(stream).map_err(failed)? {
+            Looked::Stream(stream, damage) => (stream, damage),
+            Looked::Other(with) => {
+                return Err(CaptureError::Compressed { path: name.to_owned(), with });
+            }
+        };
+        let stream = unpack::with_first_block(stream).map_err(failed)?;
         let blocks = pcap_parser::create_reader(BUFFER, stream).map_err(|e| match e {
-            PcapError::ReadError => CaptureError::Read {
-                path: name.to_owned(),
-                source: std::io::Error::other("reading failed"),
-            },
+            PcapError::ReadError => failed(std::io::Error::other("reading failed")),
             _ => CaptureError::NotACapture { path: name.to_owned() },
         })?;
         Ok(CaptureReader {
@@ -77,13 +87,14 @@ impl CaptureReader {
             interfaces: Vec::new(),
             number: 0,
             is_cut: false,
+            damage,
             capacity: BUFFER,
         })
     }
 
     /// Returns whether the file ended in the middle of a block, or with one that makes no sense.
-    pub const fn is_cut(&self) -> bool {
-        self.is_cut
+    pub fn is_cut(&self) -> bool {
+        self.is_cut || self.damage.is_there()
     }
 
     /// Reads the next packet into `packet`; `false` at the end. Damage ends the file there, as a
@@ -200,12 +211,14 @@ fn next_generation(
 ) -> bool {
     match block {
         Block::SectionHeader(_) => interfaces.clear(),
-        Block::InterfaceDescription(i) => interfaces.push(Interface {
-            link_type: i.linktype.0,
-            snap_len: i.snaplen,
-            units_per_second: i.ts_resolution().filter(|r| *r > 0).unwrap_or(1_000_000),
-            offset_seconds: i.if_tsoffset,
-        }),
+        Block::InterfaceDescription(i) if interfaces.len() < MAX_INTERFACES => {
+            interfaces.push(Interface {
+                link_type: i.linktype.0,
+                snap_len: i.snaplen,
+                units_per_second: i.ts_resolution().filter(|r| *r > 0).unwrap_or(1_000_000),
+                offset_seconds: i.if_tsoffset,
+            });
+        }
         Block::EnhancedPacket(b) => {
             // A packet of an interface that was never described has no meaning.
             let Some(interface) = interfaces.get(b.if_id as usize) else { return false };

@@ -1,15 +1,11 @@
-//! Payloads that came in fragments: only those that lead to keys are put together.
+//! Payloads that came in fragments.
 
 use slyfi_wire::ieee80211::MacHeader;
-use slyfi_wire::llc;
 use std::collections::VecDeque;
 
 /// How many payloads may be incomplete at a time. A sender finishes one before it begins the next, so
 /// this many senders can take turns.
 const MAX_PARTIAL: usize = 64;
-
-/// EtherType of TDLS (IEEE 802.11-2020 §11.20.2).
-pub(super) const TDLS: u16 = 0x890d;
 
 /// Payloads whose last fragment has not come yet.
 #[derive(Debug, Default)]
@@ -26,7 +22,13 @@ struct Partial {
 
 impl Fragments {
     /// Takes the body of a frame; returns the payload if the frame is whole or the last fragment.
-    pub fn add(&mut self, header: &MacHeader<'_>, body: &[u8]) -> Option<Vec<u8>> {
+    /// Fragments are kept if the first one is `wanted`.
+    pub fn add(
+        &mut self,
+        header: &MacHeader<'_>,
+        body: &[u8],
+        wanted: impl Fn(&[u8]) -> bool,
+    ) -> Option<Vec<u8>> {
         let (sequence, transmitter) = (header.sequence()?, header.addr2()?.0);
         let more = header.frame_control().has_more_fragments();
         let receiver = header.addr1().0;
@@ -34,7 +36,7 @@ impl Fragments {
             if !more {
                 return Some(body.to_vec());
             }
-            if llc::parse(body).is_ok_and(|(kind, _)| kind == llc::EAPOL || kind == TDLS) {
+            if wanted(body) {
                 self.0.truncate(MAX_PARTIAL - 1);
                 self.0.push_front(Partial {
                     receiver,
@@ -62,8 +64,6 @@ impl Fragments {
 mod tests {
     use super::*;
 
-    const EAPOL: [u8; 8] = [0xaa, 0xaa, 3, 0, 0, 0, 0x88, 0x8e];
-
     fn frame(number: u16, fragment: u16, more: bool) -> Vec<u8> {
         let mut h = vec![0x08, 1 | u8::from(more) << 2, 0, 0];
         h.extend([[1; 6], [2; 6], [3; 6]].concat());
@@ -79,29 +79,29 @@ mod tests {
         body: &[u8],
     ) -> Option<Vec<u8>> {
         let bytes = frame(number, fragment, more);
-        f.add(&MacHeader::new_checked(&bytes).unwrap(), body)
+        f.add(&MacHeader::new_checked(&bytes).unwrap(), body, |b| b[0] == b'a')
     }
 
     #[test]
     fn fragments_in_order_become_the_payload_and_others_do_not() {
         let mut f = Fragments::default();
         assert_eq!(add(&mut f, 1, 0, false, b"whole"), Some(b"whole".to_vec()));
-        assert_eq!(add(&mut f, 2, 0, true, &EAPOL), None);
+        assert_eq!(add(&mut f, 2, 0, true, b"a"), None);
         assert_eq!(add(&mut f, 3, 1, false, b"another's"), None);
         assert_eq!(add(&mut f, 2, 2, false, b"too early"), None);
         assert_eq!(add(&mut f, 2, 1, true, b"b"), None);
         assert_eq!(add(&mut f, 2, 1, true, b"b"), None, "a retransmission");
-        assert_eq!(add(&mut f, 2, 2, false, b"c"), Some([&EAPOL[..], b"bc"].concat()));
+        assert_eq!(add(&mut f, 2, 2, false, b"c"), Some(b"abc".to_vec()));
         assert_eq!(add(&mut f, 2, 2, false, b"c"), None);
     }
 
     #[test]
-    fn what_leads_to_no_key_is_not_kept_and_what_is_kept_is_bounded() {
+    fn what_nobody_wants_is_not_kept_and_what_is_kept_is_bounded() {
         let mut f = Fragments::default();
-        add(&mut f, 1, 0, true, &[0xaa, 0xaa, 3, 0, 0, 0, 8, 0]);
+        add(&mut f, 1, 0, true, b"unwanted");
         assert!(f.0.is_empty());
         for n in 0..1000 {
-            add(&mut f, n, 0, true, &EAPOL);
+            add(&mut f, n, 0, true, b"a");
         }
         assert_eq!(f.0.len(), MAX_PARTIAL);
     }

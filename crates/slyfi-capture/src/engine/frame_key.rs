@@ -28,10 +28,13 @@ pub(crate) enum FrameKey {
 /// A frame that opened.
 #[derive(Debug)]
 pub(crate) struct Plain {
+    /// Of a TKIP fragment with whatever part of the Michael code it carries.
     pub payload: Vec<u8>,
     pub key_id: u8,
     pub number: u64,
     pub cipher: &'static str,
+    /// Of a TKIP fragment: the key that knows the Michael keys.
+    pub michael: Option<TkipKey>,
 }
 
 impl FrameKey {
@@ -98,13 +101,15 @@ impl FrameKey {
                 let (key_id, opened) = key.open_any(&mut buf).ok()?;
                 let payload = opened.payload(&buf).to_vec();
                 let number = u64::from(iv);
-                return Some(Plain { payload, key_id: key_id.get(), number, cipher: self.name() });
+                let (key_id, cipher) = (key_id.get(), self.name());
+                return Some(Plain { payload, key_id, number, cipher, michael: None });
             }
             FrameKey::Tkip(key) => {
                 let packet = key.open_any(bytes, &mut buf).ok()?;
                 let mut plain = self.plain(packet, |p| p.opened.payload(&buf).to_vec());
                 if is_fragment(header) {
                     plain.cipher = UNCHECKED;
+                    plain.michael = Some(key.clone());
                 }
                 return Some(plain);
             }
@@ -128,10 +133,11 @@ impl FrameKey {
             key_id: packet.key_id.get(),
             number: packet.number.get(),
             cipher: self.name(),
+            michael: None,
         }
     }
 
-    /// Cuts the Michael code off a whole payload; of a fragment nothing is cut.
+    /// Cuts the Michael code off a whole payload, or what the last fragment has of it.
     fn without_michael(
         &self,
         header: &MacHeader<'_>,
@@ -139,14 +145,15 @@ impl FrameKey {
         buf: &[u8],
     ) -> Option<Plain> {
         let mut plain = self.plain(packet, |p| p.opened.payload(buf).to_vec());
-        if !is_fragment(header) {
-            plain.payload.truncate(plain.payload.len().checked_sub(MIC_LEN)?);
+        if !header.frame_control().has_more_fragments() {
+            let cut = plain.payload.len().checked_sub(MIC_LEN);
+            plain.payload.truncate(if is_fragment(header) { cut.unwrap_or(0) } else { cut? });
         }
         Some(plain)
     }
 }
 
-fn is_fragment(header: &MacHeader<'_>) -> bool {
+pub(super) fn is_fragment(header: &MacHeader<'_>) -> bool {
     header.frame_control().has_more_fragments()
         || header.sequence().is_none_or(|s| s.fragment() != 0)
 }

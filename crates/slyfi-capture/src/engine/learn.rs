@@ -1,6 +1,5 @@
 //! What clear and opened frames tell: names, nonces, keys.
 
-use super::fragments::TDLS;
 use super::pair::GroupKey;
 use super::{Address, Engine, Outcome, Refusal};
 use slyfi_ciphers::bip::{self, BipSuite};
@@ -19,13 +18,17 @@ const WNM: u8 = 10;
 const SLEEP_RESPONSE: u8 = 17;
 const SLEEP_GTK: u8 = 0;
 const SLEEP_IGTK: u8 = 1;
+/// EtherType of TDLS (IEEE 802.11-2020 §11.20.2).
+const TDLS: u16 = 0x890d;
 /// Element identifier of Timeout Interval (§9.4.2.48).
 const TIMEOUT_INTERVAL: u8 = 56;
 
 impl Engine {
     /// Looks at the clear body of a data frame.
     pub(super) fn body(&mut self, header: &MacHeader<'_>, body: &[u8]) {
-        let Some(payload) = self.fragments.add(header, body) else { return };
+        let leads_to_keys =
+            |b: &[u8]| llc::parse(b).is_ok_and(|(kind, _)| kind == llc::EAPOL || kind == TDLS);
+        let Some(payload) = self.fragments.add(header, body, leads_to_keys) else { return };
         // Bit 7 of QoS control: several payloads, each with ends and length of its own (§9.3.2.2).
         if header.qos_control().is_some_and(|q| q.is_amsdu()) {
             let mut r = Reader::new(&payload);

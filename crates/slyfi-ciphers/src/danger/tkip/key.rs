@@ -142,6 +142,18 @@ impl TkipKey {
         packet.opened = Opened::mint(HEADER_LEN, payload.len());
         Ok(packet)
     }
+
+    /// Returns whether a payload put together from fragments ends with its Michael code. `header` is that
+    /// of any of them.
+    pub fn proves_whole(&self, header: &[u8], whole: &[u8]) -> bool {
+        let Ok(mac) = MacHeader::new_checked(header) else { return false };
+        let (Some(pseudo), Some((payload, mic))) =
+            (pseudo_header(&mac), whole.split_last_chunk::<MIC_LEN>())
+        else {
+            return false;
+        };
+        self.is_right(&mac, &[&pseudo, payload], mic)
+    }
 }
 
 /// Opens the MPDU layer alone: mixing, RC4, ICV. What it yields ends with the Michael code (of a
