@@ -71,5 +71,9 @@ mod tests {
     fn the_schemes_have_what_their_documentation_says() {
         let lwe = primal_usvp(1024, 32.0, 6.4, 4096);
         assert!(lwe.block_size.abs_diff(326) <= 4, "{lwe:?}");
+        // f and g of NTRU are both secret: N samples. Ternary with a third of each: σ² = 2/3.
+        let ntru = |log2_q| primal_usvp(439, log2_q, (2f64 / 3.0).sqrt(), 439).block_size;
+        assert!(ntru(11.0).abs_diff(318) <= 4, "{}", ntru(11.0));
+        assert!(ntru(21.0).abs_diff(129) <= 4, "{}", ntru(21.0));
     }
 }
