@@ -54,6 +54,7 @@ fn run(options: &Options) -> Result<bool, String> {
         Task::Vectors => step::run_named(&context, &["vectors"]),
         Task::System(names) => steps::system::interactive(&context, names),
         Task::Guest { shell, names } => steps::guest::interactive(&context, *shell, names),
+        Task::Bare(what) => steps::bare::interactive(&context, what),
         Task::Bench { json, quick } => bench::run(&context, json.as_deref(), *quick),
     }
 }

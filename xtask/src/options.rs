@@ -38,6 +38,8 @@ pub enum Task {
         /// Only these scenarios, if any.
         names: Vec<String>,
     },
+    /// Build, test or measure the image without an operating system.
+    Bare(BareTask),
     /// Run the benchmarks.
     Bench {
         /// Where the JSON goes instead of `results/bench.json`.
@@ -45,6 +47,24 @@ pub enum Task {
         /// Shorter measurements.
         quick: bool,
     },
+}
+
+/// What `bare` is to do.
+#[derive(Debug, PartialEq, Eq)]
+pub enum BareTask {
+    /// Build the image and its twin, and name their files.
+    Build,
+    /// Hold the image to its claims, or to those with one of these names.
+    Claims(Vec<String>),
+    /// Measure the exchange in all pairings.
+    Measure {
+        /// Where the JSON goes.
+        file: String,
+        /// Repetitions, if not the usual ones.
+        rounds: Option<String>,
+    },
+    /// Make today's instruction counts the ones that CI holds the image to.
+    Baseline,
 }
 
 /// How much `test` runs. Later tiers include the earlier ones' steps.
@@ -74,6 +94,8 @@ usage: cargo xtask COMMAND
   system [SCENARIO ...]   system tests in network namespaces (root)
   guest [--shell] [SCENARIO ...]
                           system tests on simulated 802.11 radios in a QEMU guest, or a prompt there
+  bare [--build | --measure FILE [--rounds N] | --baseline | CLAIM ...]
+                          the image without an operating system: its claims, or its measurements
   bench [--json FILE] [--quick]
                           benchmarks beside their peers; writes results/bench.json";
 
@@ -87,6 +109,7 @@ impl Options {
         let mut o = Options::default();
         let command = args.next().unwrap_or_default();
         let (mut names, mut shell, mut json, mut quick) = (Vec::new(), false, None, false);
+        let (mut build, mut baseline, mut measure, mut rounds) = (false, false, None, None);
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or(format!("{arg} needs a value"));
             match arg.as_str() {
@@ -98,12 +121,16 @@ impl Options {
                 "--no-install" => o.no_install = true,
                 "--shell" => shell = true,
                 "--json" => json = Some(value()?),
+                "--build" => build = true,
+                "--baseline" => baseline = true,
+                "--measure" => measure = Some(value()?),
+                "--rounds" => rounds = Some(value()?),
                 "--help" | "-h" => return Ok(Options::default()),
                 flag if flag.starts_with('-') => return Err(format!("unknown option {flag}")),
                 name => names.push(name.to_owned()),
             }
         }
-        let takes_names = matches!(command.as_str(), "system" | "guest");
+        let takes_names = matches!(command.as_str(), "system" | "guest" | "bare");
         if let (false, Some(name)) = (takes_names, names.first()) {
             return Err(format!("`{command}` takes no argument {name}"));
         }
@@ -123,6 +150,13 @@ impl Options {
             "vectors" => Task::Vectors,
             "system" => Task::System(names),
             "guest" => Task::Guest { shell, names },
+            "bare" => Task::Bare(match (build, measure, baseline) {
+                (false, None, false) => BareTask::Claims(names),
+                (true, None, false) => BareTask::Build,
+                (false, Some(file), false) => BareTask::Measure { file, rounds },
+                (false, None, true) => BareTask::Baseline,
+                _ => return Err("one of --build, --measure and --baseline".into()),
+            }),
             "bench" => Task::Bench { json, quick },
             other => return Err(format!("unknown command {other}")),
         };
@@ -157,6 +191,15 @@ mod tests {
         assert!(parse("test --fast").is_err());
         assert!(parse("test fmt").is_err());
         assert!(parse("bench --json").is_err());
+        assert!(parse("bare --build --baseline").is_err());
+    }
+
+    #[test]
+    fn the_image_is_measured_into_a_file() {
+        let file = "a.json".to_owned();
+        let task = Task::Bare(BareTask::Measure { file, rounds: Some("3".into()) });
+        assert_eq!(parse("bare --measure a.json --rounds 3").unwrap().task, task);
+        assert_eq!(parse("bare").unwrap().task, Task::Bare(BareTask::Claims(vec![])));
     }
 
     #[test]

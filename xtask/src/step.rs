@@ -83,6 +83,7 @@ pub const STEPS: &[Step] = &[
     step("fuzz", "corpora replayed; in CI also short runs", Tier::Default, steps::fuzz::run),
     step("system", "the daemon in network namespaces", Tier::Default, steps::system::run),
     step("guest", "the daemon on simulated 802.11 radios", Tier::Default, steps::guest::run),
+    step("bare", "the image without an operating system", Tier::Default, steps::bare::run),
     step("asan", "unsafe crates under AddressSanitizer", Tier::Ci, steps::sanitize::run),
 ];
 

@@ -32,10 +32,7 @@ pub trait Port {
     ///
     /// # Errors
     /// When the device is gone.
-    fn receive<T>(
-        &mut self,
-        take: impl FnOnce(&mut [u8]) -> T,
-    ) -> Result<Option<T>, Self::Error>;
+    fn receive<T>(&mut self, take: impl FnOnce(&mut [u8]) -> T) -> Result<Option<T>, Self::Error>;
 
     /// Sends a frame of `len` bytes, which `fill` writes; `false` when there is no room now, and then
     /// `fill` is not called.
@@ -102,11 +99,7 @@ impl<P: Port> Radio for EthernetRadio<P> {
         Err(RadioError::CannotChange)
     }
 
-    fn read(
-        &mut self,
-        _: Instant,
-        buf: &mut [u8],
-    ) -> Result<Option<(RxMeta, usize)>, Self::Error> {
+    fn read(&mut self, _: Instant, buf: &mut [u8]) -> Result<Option<(RxMeta, usize)>, Self::Error> {
         for _ in 0..READ_LIMIT {
             let taken = self.port.receive(|frame| unwrap(frame, buf)).map_err(RadioError::Port)?;
             match taken {
@@ -231,9 +224,8 @@ mod tests {
         let mut radio = radio([]);
         let most = radio.capabilities().max_frame;
         assert_eq!(most, 1488);
-        let write = |radio: &mut EthernetRadio<_>, len| {
-            radio.write(NOW, TxMeta::default(), &vec![0; len])
-        };
+        let write =
+            |radio: &mut EthernetRadio<_>, len| radio.write(NOW, TxMeta::default(), &vec![0; len]);
         assert_eq!(write(&mut radio, most), Ok(true));
         assert_eq!(write(&mut radio, most + 1), Err(RadioError::TooLong));
         radio.port.is_full = true;

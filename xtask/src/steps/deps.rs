@@ -42,6 +42,8 @@ const BESIDES: &[(&str, &str, &str)] = &[
     ("slyfi-capture", "slyfi-ciphers", "decryption with known keys"),
     ("slyfi-lab", "slyfi-aes", "the cost study measures CCMP on hardware AES and on software AES"),
     ("slyfi-tracedge", "slyfi-linux", "tables are mapped files; the service needs clock and randomness"),
+    ("slyfi-bare", "slyfi-wire", "the packet air's wrapping is wire's radiotap header"),
+    ("slyfi-bare", "slyfi-aes", "reports which kernels run"),
     ("slyfi", "slyfi-core", "`vectors check` and the demo drive the machines themselves"),
     ("slyfi", "slyfi-sim", "the demo's air"),
     ("slyfi", "slyfi-rivals", "the demo's control, open Wi-Fi"),

@@ -1,5 +1,6 @@
 //! The steps, a file for each kind.
 
+pub mod bare;
 pub mod deps;
 pub mod fuzz;
 pub mod guest;

@@ -7,8 +7,15 @@ use serde_json::Value;
 use std::path::Path;
 
 /// DESIGN §2: who may never use `std`.
-const CRATES: [&str; 6] =
-    ["slyfi-base", "slyfi-wire", "slyfi-aes", "slyfi-ciphers", "slyfi-core", "slyfi-rivals"];
+const CRATES: [&str; 7] = [
+    "slyfi-base",
+    "slyfi-wire",
+    "slyfi-aes",
+    "slyfi-ciphers",
+    "slyfi-core",
+    "slyfi-rivals",
+    "slyfi-bare",
+];
 
 /// Builds each crate without default features and reads from the library what it links.
 ///

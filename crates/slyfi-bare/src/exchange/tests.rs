@@ -260,13 +260,8 @@ fn reports_are_json() {
             Report { system: "bare", aes: "AES-NI", settings: &settings, outcome };
         serde_json::from_str::<serde_json::Value>(&std::format!("{report}")).unwrap()
     };
-    let times = ServerTimes {
-        clear_ns: 1,
-        sealed_ns: 2,
-        clear_wait_ns: 0,
-        sealed_wait_ns: 0,
-        refused: 0,
-    };
+    let times =
+        ServerTimes { clear_ns: 1, sealed_ns: 2, clear_wait_ns: 0, sealed_wait_ns: 0, refused: 0 };
     let served = report(Outcome::Served(times));
     assert_eq!((served["n"].as_u64(), served["d3"].as_u64()), (Some(50), Some(2)));
     for failure in [

@@ -43,9 +43,8 @@ impl Host {
         };
         let mut socket = udp::Socket::new(buffer(), buffer());
         socket.bind(ECHO).expect("the port is not 0");
-        let mut sockets = SocketSet::new(
-            vec![smoltcp::iface::SocketStorage::EMPTY].leak() as &mut [_],
-        );
+        let mut sockets =
+            SocketSet::new(vec![smoltcp::iface::SocketStorage::EMPTY].leak() as &mut [_]);
         let echo = sockets.add(socket);
         Host { port, interface, sockets, echo, echoed: 0 }
     }

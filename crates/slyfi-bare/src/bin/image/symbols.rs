@@ -17,6 +17,24 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8
             "movups {y}, [{s} + {n} - 16]",
             "sub {n}, 16",
             "jz 3f",
+            "sub {n}, 64",
+            "jb 22f",
+            "23:",
+            "movups {x}, [{s} + {i}]",
+            "movups {x2}, [{s} + {i} + 16]",
+            "movups {x3}, [{s} + {i} + 32]",
+            "movups {x4}, [{s} + {i} + 48]",
+            "movups [{d} + {i}], {x}",
+            "movups [{d} + {i} + 16], {x2}",
+            "movups [{d} + {i} + 32], {x3}",
+            "movups [{d} + {i} + 48], {x4}",
+            "add {i}, 64",
+            "cmp {i}, {n}",
+            "jbe 23b",
+            "22:",
+            "add {n}, 64",
+            "cmp {i}, {n}",
+            "jae 3f",
             "2:",
             "movups {x}, [{s} + {i}]",
             "movups [{d} + {i}], {x}",
@@ -59,6 +77,9 @@ unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, len: usize) -> *mut u8
             d = in(reg) to,
             b = out(reg) _,
             x = out(xmm_reg) _,
+            x2 = out(xmm_reg) _,
+            x3 = out(xmm_reg) _,
+            x4 = out(xmm_reg) _,
             y = out(xmm_reg) _,
             options(nostack),
         );
@@ -126,7 +147,7 @@ unsafe extern "C" fn memset(to: *mut u8, byte: i32, len: usize) -> *mut u8 {
     to
 }
 
-/// Compares eight bytes at a time. Its time tells where they differ: secrets are compared by
+/// Skips what is equal 32 bytes at a time, then compares eight at a time. Its time tells where they differ: secrets are compared by
 /// `subtle`.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, len: usize) -> i32 {
@@ -137,6 +158,25 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, len: usize) -> i32 {
         asm!(
             "xor {x:e}, {x:e}",
             "xor {y:e}, {y:e}",
+            "sub {n}, 32",
+            "jb 23f",
+            "22:",
+            "movups {v}, [{a} + {i}]",
+            "movups {w}, [{b} + {i}]",
+            "pcmpeqb {v}, {w}",
+            "movups {w}, [{a} + {i} + 16]",
+            "movups {u}, [{b} + {i} + 16]",
+            "pcmpeqb {w}, {u}",
+            "pand {v}, {w}",
+            "pmovmskb {x:e}, {v}",
+            "xor {x:e}, 0xffff",
+            "jnz 23f",
+            "add {i}, 32",
+            "sub {n}, 32",
+            "jae 22b",
+            "23:",
+            "xor {x:e}, {x:e}",
+            "add {n}, 32",
             "sub {n}, 8",
             "jb 3f",
             "2:",
@@ -165,6 +205,9 @@ unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, len: usize) -> i32 {
             b = in(reg) b,
             x = out(reg) x,
             y = out(reg) y,
+            u = out(xmm_reg) _,
+            v = out(xmm_reg) _,
+            w = out(xmm_reg) _,
             options(nostack, readonly),
         );
     }

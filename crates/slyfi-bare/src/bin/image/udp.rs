@@ -17,8 +17,9 @@ use smoltcp::wire::{EthernetAddress, IpCidr, IpEndpoint};
 const BYTES: usize = 3 << 20;
 const PACKETS: usize = 2048;
 
-/// Bytes that wait to be sent: one datagram, as `send` ends when the card has it.
-const SENDING: usize = 2048;
+/// Room for what waits to be sent: one datagram, as `send` ends when the card has it, and as much
+/// again, because a datagram does not go around the end of the buffer.
+const SENDING: usize = 2 * 2048;
 
 /// How long one datagram may wait for the card or for its neighbour's address.
 const PATIENCE_NS: u64 = 30_000_000_000;
@@ -85,7 +86,7 @@ impl<D: Drained> Udp<D> {
                 vec![0_u8; bytes].leak() as &mut [_],
             )
         };
-        let mut socket = udp::Socket::new(buffer(PACKETS, BYTES), buffer(2, SENDING));
+        let mut socket = udp::Socket::new(buffer(PACKETS, BYTES), buffer(4, SENDING));
         socket.bind(place.port).expect("the port is not 0");
         let mut sockets = SocketSet::new(vec![SocketStorage::EMPTY].leak() as &mut [_]);
         let socket = sockets.add(socket);
@@ -169,11 +170,7 @@ impl<D: Drained> Datagrams for Udp<D> {
         self.waited
     }
 
-    fn receive(
-        &mut self,
-        buf: &mut [u8],
-        patience: Duration,
-    ) -> Result<Option<usize>, UdpError> {
+    fn receive(&mut self, buf: &mut [u8], patience: Duration) -> Result<Option<usize>, UdpError> {
         let begin = exchange::Clock::nanos(&mut self.clock);
         loop {
             if let Some(len) = self.take(buf) {

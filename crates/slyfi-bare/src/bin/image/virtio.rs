@@ -6,9 +6,7 @@ use core::ptr::NonNull;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use virtio_drivers::device::rng::VirtIORng;
 use virtio_drivers::transport::DeviceType;
-use virtio_drivers::transport::pci::bus::{
-    Command, ConfigurationAccess, DeviceFunction, PciRoot,
-};
+use virtio_drivers::transport::pci::bus::{Command, ConfigurationAccess, DeviceFunction, PciRoot};
 use virtio_drivers::transport::pci::{PciTransport, virtio_device_type};
 use virtio_drivers::{BufferDirection, Hal, PAGE_SIZE, PhysAddr};
 

@@ -60,9 +60,11 @@ impl Path<'_> {
     /// Nanoseconds for one clear datagram from program to program.
     fn clear(&mut self) -> u64 {
         let template = Template::new(self.settings);
-        self.datagrams(template.size(), |number, out| template.write(number, out), |message| {
-            template.read(message).ok()
-        })
+        self.datagrams(
+            template.size(),
+            |number, out| template.write(number, out),
+            |message| template.read(message).ok(),
+        )
     }
 
     /// The same for a sealed one.
