@@ -1,6 +1,6 @@
 //! The server half.
 
-use super::hint::{self, LANES};
+use super::hint::{self, ROWS};
 use super::packing::{self, Block, Chain, Columns, Keys, Packing};
 use super::parameters::{
     ANSWER_A_BITS, ANSWER_B_BITS, BLOCK_BYTES, DEGREE, KEY_BYTES, Layout, ORDER, RESIDUE_BITS, RING,
@@ -40,7 +40,7 @@ impl HintlessServer {
         }
         let matrix =
             Matrix::transposed_by(table, layout.column_bytes, layout.columns, how.workers)?;
-        let stages = [DEGREE / LANES, PRIMES * DEGREE / Columns::CHUNK, 2];
+        let stages = [DEGREE / ROWS, PRIMES * DEGREE / Columns::CHUNK, 2];
         let pieces = layout.blocks * stages.iter().sum::<usize>();
         let work = Workload::new(how, pieces as u64);
 
@@ -58,15 +58,15 @@ impl HintlessServer {
                 stages[0] as u64,
                 hint::Scratch::new,
                 |scratch, group| {
-                    let first = block * DEGREE + group as usize * LANES;
+                    let first = block * DEGREE + group as usize * ROWS;
                     hint::values(table, &layout, &multipliers, first, scratch)
                 },
-                |group, lanes| {
-                    let at = group as usize * LANES;
-                    for (values, lanes) in
-                        values.chunks_exact_mut(DEGREE).zip(lanes.chunks_exact(LANES))
+                |group, rows| {
+                    let at = group as usize * ROWS;
+                    for (values, rows) in
+                        values.chunks_exact_mut(DEGREE).zip(rows.chunks_exact(ROWS))
                     {
-                        values[at..at + LANES].copy_from_slice(lanes);
+                        values[at..at + ROWS].copy_from_slice(rows);
                     }
                 },
             )?;

@@ -88,22 +88,39 @@ impl Ntt {
         // Cooley and Tukey's butterflies. Nothing is reduced on the way: each layer adds at most 2p,
         // so after at most 16 layers everything is below 33p < 2^32.
         let double = 2 * modulus.prime();
-        let mut half = data.len();
-        for layer in 0..self.log_degree {
-            half /= 2;
-            for (pair, root) in data.chunks_exact_mut(2 * half).zip(&self.roots[1 << layer..]) {
-                let (low, high) = pair.split_at_mut(half);
+        let butterflies = |block: &mut [u32], roots: &[Factor]| {
+            let pair = block.len() / roots.len();
+            for (pair, root) in block.chunks_exact_mut(pair).zip(roots) {
+                let (low, high) = pair.split_at_mut(pair.len() / 2);
                 for (x, y) in low.iter_mut().zip(high) {
                     let (u, v) = (*x, modulus.mul_lazy(*y, *root));
                     *x = u + v;
                     *y = u + double - v;
                 }
             }
+        };
+        let outer = self.outer_layers(width);
+        for layer in 0..outer {
+            butterflies(data, &self.roots[1 << layer..2 << layer]);
+        }
+        for (number, block) in data.chunks_exact_mut(data.len() >> outer).enumerate() {
+            for layer in outer..self.log_degree {
+                let count = 1 << (layer - outer);
+                butterflies(block, &self.roots[(1 << layer) + number * count..][..count]);
+            }
         }
         let one = modulus.factor(1);
         for x in data {
             *x = modulus.once(modulus.mul_lazy(*x, one));
         }
+    }
+
+    /// How many layers go over everything before each block of what is left fits, through all its
+    /// layers, in the first-level cache.
+    #[inline(always)]
+    fn outer_layers(&self, width: usize) -> u32 {
+        let bytes = 4 * self.degree() * width;
+        (0..self.log_degree).find(|layer| bytes >> layer <= 32 * 1024).unwrap_or(self.log_degree)
     }
 
     /// Undoes [`Ntt::forward`]; in: numbers below twice the prime, out: residues.
@@ -124,11 +141,10 @@ impl Ntt {
         let modulus = self.modulus;
         // Gentleman and Sande's butterflies, everything kept below 2p.
         let double = 2 * modulus.prime();
-        let mut half = width;
-        for layer in (0..self.log_degree).rev() {
-            let roots = &self.inverse_roots[1 << layer..];
-            for (pair, root) in data.chunks_exact_mut(2 * half).zip(roots) {
-                let (low, high) = pair.split_at_mut(half);
+        let butterflies = |block: &mut [u32], roots: &[Factor]| {
+            let pair = block.len() / roots.len();
+            for (pair, root) in block.chunks_exact_mut(pair).zip(roots) {
+                let (low, high) = pair.split_at_mut(pair.len() / 2);
                 for (x, y) in low.iter_mut().zip(high) {
                     let (u, v) = (*x, *y);
                     let sum = u + v;
@@ -136,7 +152,16 @@ impl Ntt {
                     *y = modulus.mul_lazy(u + double - v, *root);
                 }
             }
-            half *= 2;
+        };
+        let outer = self.outer_layers(width);
+        for (number, block) in data.chunks_exact_mut(data.len() >> outer).enumerate() {
+            for layer in (outer..self.log_degree).rev() {
+                let count = 1 << (layer - outer);
+                butterflies(block, &self.inverse_roots[(1 << layer) + number * count..][..count]);
+            }
+        }
+        for layer in (0..outer).rev() {
+            butterflies(data, &self.inverse_roots[1 << layer..2 << layer]);
         }
         for x in data {
             *x = modulus.once(modulus.mul_lazy(*x, self.inverse_degree));
