@@ -230,6 +230,10 @@ impl Work<'_> {
         self.done += V;
     }
 
+    #[expect(
+        clippy::needless_range_loop,
+        reason = "through iterators the sums are kept in memory instead of registers"
+    )]
     #[inline(always)]
     fn tile<I: Isa, const R: usize, const V: usize>(
         &mut self,
@@ -240,18 +244,24 @@ impl Work<'_> {
         let rows: [&[[u8; LANE]]; R] = core::array::from_fn(|r| {
             &self.matrix.row(self.rows.start + row + r)[self.lanes.clone()]
         });
+        // Unrelated to the compiler: it would otherwise chain the rows' addresses, find the first sums
+        // less urgent than the last, and take their fused multiply-accumulates apart.
+        let rows = core::hint::black_box(rows);
         // Equal lengths, said so that the loop needs no checks.
         let lanes = rows[0].len();
         let rows = rows.map(|row| &row[..lanes]);
         let vectors = vectors.map(|vector| &vector[..lanes]);
         let mut sums = [[[isa.zero(); 2]; V]; R];
         for lane in 0..lanes {
-            let halves = vectors.map(|v| [isa.load(&v[lane].low), isa.load(&v[lane].high)]);
-            for (bytes, sums) in rows.iter().zip(&mut sums) {
-                let wide = isa.widen(&bytes[lane]);
-                for (halves, sums) in halves.iter().zip(sums) {
-                    for (half, sum) in halves.iter().zip(sums) {
-                        *sum = isa.add_products(*sum, wide, *half);
+            let halves: [[I::Wide; 2]; V] = core::array::from_fn(|v| {
+                [isa.load(&vectors[v][lane].low), isa.load(&vectors[v][lane].high)]
+            });
+            for r in 0..R {
+                let wide = isa.widen(&rows[r][lane]);
+                for v in 0..V {
+                    for half in 0..2 {
+                        sums[r][v][half] =
+                            isa.add_products(sums[r][v][half], wide, halves[v][half]);
                     }
                 }
             }
