@@ -136,10 +136,12 @@ long_mode:
     lea rax, [rip + boot_exception_stack_top]
     mov qword ptr [rip + boot_tss + 4], rax      # RSP0
     mov qword ptr [rip + boot_tss + 36], rax     # IST1
-    mov word ptr [rip + boot_tss + 102], 104     # no I/O bitmap
+    # All ports are allowed by the bitmap too: hypervisors that emulate ring 0 may look there only.
+    mov word ptr [rip + boot_tss + 102], 104
+    mov byte ptr [rip + boot_tss + 104 + 8192], 0xff
     lea rax, [rip + boot_tss]
     lea rdi, [rip + boot_gdt_tss]
-    mov word ptr [rdi], 103
+    mov word ptr [rdi], 104 + 8192
     mov word ptr [rdi + 2], ax
     shr rax, 16
     mov byte ptr [rdi + 4], al
@@ -213,7 +215,7 @@ boot_pdpt: .skip 4096
 boot_pd:   .skip 16384
 boot_pt:   .skip 8192
 boot_idt:  .skip 512
-boot_tss:  .skip 104
+boot_tss:  .skip 104 + 8192 + 1
     .balign 4096
 boot_exception_stack: .skip 16384
 boot_exception_stack_top:
