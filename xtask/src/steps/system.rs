@@ -6,13 +6,14 @@ use crate::step::Outcome;
 use crate::tally::Tally;
 use std::path::PathBuf;
 
-const NEEDS: [Need; 6] = [
+const NEEDS: [Need; 7] = [
     Need { what: "python3", package: "python3" },
     Need { what: "ip", package: "iproute2" },
     Need { what: "ping", package: "iputils-ping" },
     Need { what: "sysctl", package: "procps" },
     Need { what: "tcpdump", package: "tcpdump" },
     Need { what: "curl", package: "curl" },
+    Need { what: "tshark", package: "tshark" },
 ];
 
 /// Runs all scenarios.

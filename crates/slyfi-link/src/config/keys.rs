@@ -60,7 +60,7 @@ pub const SECTIONS: [(&str, &str); 11] = [
     ("access_point", "Access point only."),
     (
         "wifi",
-        "Ordinary 802.11 instead of SlyFi, on the same air, for comparison. It uses [network] name as SSID, [air], [tap], [store], [control] and [log]; nothing else applies to it.",
+        "Ordinary 802.11 instead of SlyFi, on the same air, for comparison. It uses [network] name as SSID, [access_point] max_sessions, [air], [tap], [store], [control] and [log]; nothing else applies to it.",
     ),
     ("store", "The key store."),
     ("control", "The socket for `slyfi status`, `slyfi pair` and the others."),

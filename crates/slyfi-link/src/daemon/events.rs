@@ -80,7 +80,7 @@ const fn phase_words(phase: Phase) -> &'static str {
 /// Says why there is no link, in words.
 pub(crate) const fn why_no_link(why: NoLink) -> &'static str {
     match why {
-        NoLink::NoAnswer => "no access point answered (off, out of reach, or a clock is wrong)",
+        NoLink::NoAnswer => "no access point answered",
         NoLink::NoAuthentication => "an access point answered the probe but not the authentication",
         NoLink::Full => "the access point has no room for another link",
         NoLink::Refused => "the access point refused",

@@ -19,6 +19,7 @@ use crate::wifi::{Cipher, Secret, SecretSource, Settings, guard};
 use slyfi_base::{Capabilities, Duration, Instant, Now, TxMeta};
 use slyfi_core::ap::{ApConfig, ApLink};
 use slyfi_core::client::{ClientConfig, ClientLink};
+use slyfi_linux::packet::Accept;
 use slyfi_linux::{
     AdminState, AirSocket, Clock, OsRandom, PacketConfig, PacketRadio, Persistence, Poll, Signals,
     Tap, TapConfig, TapMode, Target, UdpAir, UdpConfig, UdpRadio, Waker,
@@ -181,6 +182,11 @@ pub fn make_machine(
     now: Now,
 ) -> Result<Machine> {
     if let Some(cipher) = config.wifi.cipher {
+        if options.key_log.is_some() {
+            let cause = "ordinary 802.11 has no key log";
+            let mend = "leave --key-log out: tshark and `slyfi decrypt` open its captures with the passphrase";
+            return Err(Error::new(ErrorKind::Usage, cause, mend));
+        }
         return make_wifi(role, config, cipher, air, host_mac, now);
     }
     Ok(match role {
@@ -227,8 +233,10 @@ fn make_wifi(
     let described = Wifi { cipher, mtu };
     Ok(match role {
         Role::AccessPoint => {
+            let most = config.access_point.max_sessions;
             let mut config = wifi::ApConfig::new(host_mac, ssid);
             config.data_rate = rate;
+            config.max_members = u16::try_from(most).unwrap_or(u16::MAX);
             let ap = wifi::AccessPoint::protected(now, config, guard, &mut OsRandom);
             Machine::WifiAccessPoint(ap, described)
         }
@@ -339,7 +347,11 @@ fn open_air(config: &Config) -> Result<(Box<dyn AirSocket>, String)> {
         AirKind::Packet => {
             // `Config::check` has seen to it that there is one.
             let interface = air.interface.as_deref().unwrap_or_default();
-            let radio = PacketRadio::open(&PacketConfig::on(interface)).map_err(radio_error)?;
+            let mut packet = PacketConfig::on(interface);
+            if config.wifi.cipher.is_some() {
+                packet.accept = Accept::AnyFrame;
+            }
+            let radio = PacketRadio::open(&packet).map_err(radio_error)?;
             Ok((Box::new(radio), format!("packet air on {interface}")))
         }
         AirKind::Udp => {

@@ -31,9 +31,9 @@ pub use secrets::{Secret, SecretSource};
 pub use wep::WepGuard;
 
 use crate::config::Role;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use slyfi_base::{Duration, MacAddress, Now, SecureRandom};
-use slyfi_ciphers::handshake::psk;
+use slyfi_ciphers::handshake::{KeyBytes, psk};
 use slyfi_rivals::wifi::{Open, Protection};
 
 /// A protection of any kind, as the daemon's machines have it.
@@ -55,7 +55,7 @@ pub struct Settings<'a> {
 /// Makes the protection of one end whose interface has the address `own`.
 ///
 /// # Errors
-/// [`ErrorKind::Usage`] when the secret is none for this cipher.
+/// [`crate::ErrorKind::Usage`] when the secret is none for this cipher.
 pub fn guard(
     role: Role,
     own: MacAddress,
@@ -86,10 +86,10 @@ pub fn guard(
             Ok(Box::new(guard))
         }
         (Cipher::Sbkh, Secret::Key(key)) => {
-            let master = key[..].try_into().map_err(|_| cipher.wrong_secret())?;
+            let master = KeyBytes::new(key).ok_or_else(|| cipher.wrong_secret())?;
             let sbkh = SbkhSettings { role, own, master, hop: settings.hop };
-            let zero_hop = || Error::new(ErrorKind::Usage, "[wifi] hop is 0", "use \"5m\"");
-            Ok(Box::new(SbkhGuard::new(sbkh).ok_or_else(zero_hop)?))
+            // `Config::check` has seen to the Time Duration.
+            Ok(Box::new(SbkhGuard::new(sbkh).ok_or_else(|| cipher.wrong_secret())?))
         }
         _ => Err(cipher.wrong_secret()),
     }

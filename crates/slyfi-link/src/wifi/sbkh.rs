@@ -10,6 +10,7 @@ use slyfi_ciphers::danger::sbkh::{
     BaseKeys, Direction, Endpoint, KeySchedule, Parameters, Position, Received, Sbkh, SbkhOpen,
     SbkhSeal, Ssc,
 };
+use slyfi_ciphers::handshake::KeyBytes;
 use slyfi_rivals::wifi::{Effect, GroupDelivery, Protection, Unfit};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -31,8 +32,8 @@ pub struct SbkhSettings {
     pub role: Role,
     /// The address of this end's card.
     pub own: MacAddress,
-    /// The secret of the network, from which base key pairs are made.
-    pub master: [u8; 32],
+    /// The secret of the network, 32 bytes, from which base key pairs are made.
+    pub master: KeyBytes,
     /// How long a base key pair is in use (the paper's Time Duration).
     pub hop: Duration,
 }
@@ -72,11 +73,12 @@ pub struct SbkhGuard {
 }
 
 impl SbkhGuard {
-    /// Makes an end; `None` for a Time Duration of zero.
+    /// Makes an end; `None` for a Time Duration of zero or a secret of another length.
     pub fn new(settings: SbkhSettings) -> Option<Self> {
         // Epochs of 256 KiB: a base key pair serves 1 GiB. Jumps stay at 4 MiB of keystream.
         let parameters = Parameters::new(Parameters::PAPER_I_OFFSET, 1 << 18, 16)?;
-        (settings.hop > Duration::ZERO).then(|| SbkhGuard {
+        let usable = settings.hop > Duration::ZERO && settings.master.as_bytes().len() == 32;
+        usable.then(|| SbkhGuard {
             settings,
             parameters,
             places: BTreeMap::new(),
@@ -93,7 +95,8 @@ impl SbkhGuard {
             Role::AccessPoint => (peer.0, own.0),
         };
         let start = UnixTime::from_secs(0);
-        KeySchedule::new(*master, station, access_point, start, *hop).map(BaseKeys::Scheduled)
+        let master = master.as_bytes().try_into().ok()?;
+        KeySchedule::new(master, station, access_point, start, *hop).map(BaseKeys::Scheduled)
     }
 
     const fn direction(&self) -> Direction {
@@ -288,12 +291,6 @@ impl Protection for SbkhGuard {
     }
 }
 
-impl Drop for SbkhGuard {
-    fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(&mut self.settings.master);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::test_support::{at, data_header, persisted};
@@ -302,10 +299,14 @@ mod tests {
     const AP: MacAddress = MacAddress([2, 0, 0, 0, 0, 0xaa]);
     const STA: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
 
+    fn master() -> KeyBytes {
+        KeyBytes::new(&[7; 32]).unwrap()
+    }
+
     fn guard(role: Role, second: u64) -> SbkhGuard {
         let (own, peer) = if role == Role::Client { (STA, AP) } else { (AP, STA) };
         let hop = Duration::from_secs(300);
-        let mut g = SbkhGuard::new(SbkhSettings { role, own, master: [7; 32], hop }).unwrap();
+        let mut g = SbkhGuard::new(SbkhSettings { role, own, master: master(), hop }).unwrap();
         g.begin(at(second), peer);
         g
     }
@@ -377,7 +378,7 @@ mod tests {
         let records = persisted(&mut station);
         assert_eq!(records.len(), 1);
         let hop = Duration::from_secs(300);
-        let settings = SbkhSettings { role: Role::Client, own: STA, master: [7; 32], hop };
+        let settings = SbkhSettings { role: Role::Client, own: STA, master: master(), hop };
         let mut again = SbkhGuard::new(settings).unwrap();
         assert!(records.iter().all(|r| again.restore(at(1), r)));
         again.begin(at(1), AP);

@@ -23,9 +23,15 @@ pub fn join(args: &JoinArgs) -> Result<()> {
     options.once = args.once;
     options.timeout = args.timeout.map(|t| t.0);
     options.pair_only = args.pair_only;
+    if args.url.is_some() && config.wifi.cipher.is_some() {
+        let cause = "an invite is for SlyFi, but the configuration sets [wifi] cipher";
+        return Err(Error::new(ErrorKind::Usage, cause, "leave the one or the other out"));
+    }
     let wall = Clock::with_offset(options.clock_offset_us).now().wall;
     let dir = config.store_dir(Role::Client);
     let store = match &args.url {
+        // Ordinary 802.11 has no pairings; the store keeps what must not be used twice.
+        None if config.wifi.cipher.is_some() => Store::open(&dir, Missing::Create)?,
         Some(url) => {
             // A wrong URL must not leave an empty store behind.
             pairing::read_invite(url, wall)?;

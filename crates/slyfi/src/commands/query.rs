@@ -4,7 +4,7 @@ use super::{ask, find_daemon, print, print_json, role_of, strange_answer};
 use crate::cli::{QueryArgs, TargetArgs};
 use crate::output::{Paint, columns, span};
 use slyfi_base::UnixTime;
-use slyfi_link::control::{Answer, Peers, Request, Status};
+use slyfi_link::control::{Answer, Peers, ProtectionStatus, Request, Status};
 use slyfi_link::logging::Stamp;
 use slyfi_link::store::{Missing, Store};
 use slyfi_link::{Result, pairing};
@@ -29,6 +29,9 @@ fn describe(s: &Status, paint: Paint) -> String {
         let why = s.trouble.as_deref().map_or(String::new(), |t| format!(": {t}"));
         let text = format!("{phase}{why}");
         row("link", if phase == "linked" { paint.good(&text) } else { paint.bad(&text) });
+    }
+    if let Some(protection) = &s.protection {
+        row("protection", describe_protection(protection, paint));
     }
     row("air", s.air.clone());
     row("interface", format!("{}, MTU {}", s.interface, s.mtu));
@@ -70,6 +73,17 @@ fn describe(s: &Status, paint: Paint) -> String {
         out.push_str(&columns(&links));
     }
     out
+}
+
+fn describe_protection(protection: &ProtectionStatus, paint: Paint) -> String {
+    let name = match protection.broken {
+        true => paint.bad(&format!("{} (no protection; for comparison)", protection.cipher)),
+        false => protection.cipher.clone(),
+    };
+    let counted = protection.counters.iter().filter(|(_, n)| **n > 0);
+    let counted: String =
+        counted.map(|(what, n)| format!(", {n} {}", what.replace('_', " "))).collect();
+    format!("ordinary 802.11 with {name}{counted}")
 }
 
 fn clock(s: &Status, paint: Paint) -> String {
