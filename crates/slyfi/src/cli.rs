@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use slyfi_link::config::values::{Auto, BitRate, HostAddress, Span, suite};
 use slyfi_link::config::{AirKind, Config, Role};
 use slyfi_link::logging::{Level, Reveal};
+use slyfi_link::wifi::Cipher;
 use slyfi_link::{Error, ErrorKind};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -67,14 +68,20 @@ pub enum Command {
     #[command(after_help = "\
 Examples:
   sudo slyfi ap --name home --tap-address 10.83.0.1/24
-  sudo slyfi ap --air packet --interface wlan0mon --config /etc/slyfi/ap.toml")]
+  sudo slyfi ap --air packet --interface wlan0mon --config /etc/slyfi/ap.toml
+
+Ordinary 802.11 on the same air, for comparison:
+  sudo slyfi ap --cipher ccmp --name home --passphrase-file /etc/slyfi/passphrase
+  (umask 077; openssl rand -hex 13 > wep.key)
+  sudo slyfi ap --cipher wep --name home --key-file wep.key")]
     Ap(DaemonArgs),
     /// Link to a network and keep the link up.
     #[command(after_help = "\
 Examples:
   sudo slyfi join 'SLYFI://JOIN/…' --tap-address 10.83.0.2/24     the first time
   sudo slyfi join                                                 from then on
-  slyfi join --once --timeout 20                                  for scripts: exit code 6 without a link")]
+  slyfi join --once --timeout 20                                  for scripts: exit code 6 without a link
+  sudo slyfi join --cipher ccmp --name home --passphrase-file -   ordinary 802.11; the passphrase from standard input")]
     Join(JoinArgs),
     /// Make an invite on the access point: a URL and its QR code, for one device.
     #[command(after_help = "\
@@ -121,6 +128,17 @@ pub struct DaemonArgs {
     /// Cryptography of new pairings: aead, aead-256, aead-mlkem, aead-256-mlkem or 2008.
     #[arg(long)]
     pub suite: Option<String>,
+    /// Run ordinary 802.11 instead of SlyFi, protected by: ccmp, ccmp-256, gcmp, gcmp-256; or, for
+    /// comparison, tkip (broken), wep (broken), sbkh (broken), open (nothing).
+    #[arg(long)]
+    pub cipher: Option<Cipher>,
+    /// With tkip, ccmp, gcmp: a file with the passphrase, - for standard input [env: SLYFI_PASSPHRASE].
+    #[arg(long, value_name = "FILE", requires = "cipher")]
+    pub passphrase_file: Option<PathBuf>,
+    /// With wep, sbkh: a file with the key in hexadecimal digits, - for standard input [env:
+    /// SLYFI_KEY].
+    #[arg(long, value_name = "FILE", requires = "cipher")]
+    pub key_file: Option<PathBuf>,
     /// How frames travel: udp or packet.
     #[arg(long, value_name = "KIND")]
     pub air: Option<AirKind>,
@@ -178,6 +196,7 @@ pub struct DaemonArgs {
 #[derive(Debug, Args)]
 pub struct JoinArgs {
     /// The invite, the first time: what `slyfi pair` printed.
+    #[arg(conflicts_with = "cipher")]
     pub url: Option<String>,
     /// Give up after the first try without a link (exit code 6).
     #[arg(long)]
@@ -357,6 +376,9 @@ impl DaemonArgs {
             let wrong = |e| Error::new(ErrorKind::Usage, e, "give another --suite");
             c.network.suite = suite(name).map_err(wrong)?;
         }
+        set_some(&mut c.wifi.cipher, &self.cipher);
+        set_some(&mut c.wifi.passphrase_file, &self.passphrase_file);
+        set_some(&mut c.wifi.key_file, &self.key_file);
         set(&mut c.air.kind, &self.air);
         set_some(&mut c.air.interface, &self.interface);
         set(&mut c.air.group, &self.group);
@@ -448,6 +470,19 @@ mod tests {
         let e = daemon(&["--air", "packet"]).to_config().unwrap_err();
         assert_eq!(e.kind, ErrorKind::Usage);
         assert!(daemon(&["--suite", "wep"]).to_config().is_err());
+    }
+
+    #[test]
+    fn ciphers_are_named_and_secrets_are_not_on_the_command_line() {
+        let args = ["--cipher", "gcmp-256", "--passphrase-file", "-"];
+        let config = daemon(&args).to_config().unwrap();
+        assert_eq!(config.wifi.cipher, Some(Cipher::Gcmp256));
+        assert_eq!(config.wifi.passphrase_file.as_deref(), Some(std::path::Path::new("-")));
+        let refused = |args: &[&str]| Cli::try_parse_from([&["slyfi"], args].concat()).is_err();
+        assert!(refused(&["ap", "--cipher", "wpa9"]));
+        assert!(refused(&["ap", "--passphrase-file", "x"]), "without a cipher it means nothing");
+        assert!(refused(&["ap", "--cipher", "ccmp", "--passphrase", "x"]));
+        assert!(refused(&["join", "SLYFI://JOIN/x", "--cipher", "ccmp"]));
     }
 
     #[test]
