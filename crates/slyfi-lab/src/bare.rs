@@ -6,6 +6,8 @@
 mod claims;
 mod data;
 mod figures;
+#[cfg(test)]
+mod tests;
 
 pub use data::{Accelerated, Delays, Instructions, Measurements, Pairing, System};
 pub use figures::{FIGURES, TimingFigure};

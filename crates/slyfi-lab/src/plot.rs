@@ -24,7 +24,7 @@ pub struct Panel {
     pub title: String,
     /// The horizontal axis.
     pub x: Axis,
-    /// The vertical axis, from zero.
+    /// The vertical axis.
     pub y: Axis,
     /// The lines.
     pub series: Vec<Series>,
@@ -47,6 +47,11 @@ impl Axis {
         Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Linear }
     }
 
+    /// An axis over orders of magnitude.
+    pub fn decades(label: &str, unit: &str) -> Self {
+        Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Decades }
+    }
+
     /// An axis on which doubling is a step.
     pub fn doubling(label: &str, unit: &str) -> Self {
         Axis { label: label.to_owned(), unit: unit.to_owned(), scale: Scale::Doubling }
@@ -58,8 +63,10 @@ impl Axis {
 pub enum Scale {
     /// Evenly.
     Linear,
-    /// By their logarithm to base two.
+    /// By their logarithm, marked at powers of two.
     Doubling,
+    /// By their logarithm, marked at 1, 2 and 5 times powers of ten.
+    Decades,
 }
 
 /// A line.

@@ -111,6 +111,18 @@ Examples:
     /// Open captured Wi-Fi frames with keys that you have.
     #[command(after_help = DECRYPT_HELP)]
     Decrypt(DecryptArgs),
+    /// Repeat the papers' experiments on this machine.
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  slyfi lab list
+  slyfi lab run sbkh/fig3 --quick          in seconds, to see that it works
+  slyfi lab run sbkh --out results/lab     both figures of a paper
+  slyfi lab run bare --data bare.json      figures of measurements that were taken before
+  slyfi lab show sbkh/fig3"
+    )]
+    Lab(LabCommand),
     /// Check files of test vectors.
     #[command(subcommand, hide = true)]
     Vectors(VectorsCommand),
@@ -353,6 +365,60 @@ pub struct DecryptArgs {
     #[arg(long)]
     pub single_pass: bool,
     /// Print the report as JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// `lab …`
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// List the experiments.
+    List {
+        /// Print JSON, with what each paper claims.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run experiments; write tables, plots and verdicts.
+    Run(LabRunArgs),
+    /// Show the verdicts of a run that was written.
+    Show {
+        /// An experiment (sbkh/fig3), a paper (sbkh) or all.
+        #[arg(default_value = "all")]
+        id: String,
+        /// Where it was written.
+        #[arg(long, value_name = "DIR", default_value = "slyfi-lab")]
+        out: PathBuf,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run an experiment's workloads once, for the counter of instructions.
+    #[command(hide = true)]
+    Count {
+        /// The experiment.
+        id: String,
+        /// The sizes of a quick run.
+        #[arg(long)]
+        quick: bool,
+    },
+}
+
+/// Arguments of `lab run`.
+#[derive(Debug, Args)]
+pub struct LabRunArgs {
+    /// Experiments (sbkh/fig3), papers (sbkh) or all.
+    #[arg(required = true)]
+    pub id: Vec<String>,
+    /// Where to write.
+    #[arg(long, value_name = "DIR", default_value = "slyfi-lab")]
+    pub out: PathBuf,
+    /// Fewer sizes and rounds: seconds, and nothing to quote.
+    #[arg(long)]
+    pub quick: bool,
+    /// Measurements that were taken before, for experiments that take them from a file.
+    #[arg(long, value_name = "FILE")]
+    pub data: Option<PathBuf>,
+    /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,
 }

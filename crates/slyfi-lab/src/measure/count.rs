@@ -52,7 +52,8 @@ impl Counter {
         let out = dir.0.join("out");
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--tool=callgrind", "--collect-atstart=no"]);
-        command.args(["--toggle-collect=*counted_region*", "--dump-after=*counted_region*"]);
+        command.arg(format!("--toggle-collect={REGION}"));
+        command.arg(format!("--dump-after={REGION}"));
         command.arg(format!("--callgrind-out-file={}", out.display()));
         command.arg(program).args(arguments).arg(experiment);
         if quick {
@@ -84,6 +85,9 @@ pub fn count_all(workloads: &mut [Box<dyn Workload>]) {
         counted_region(workload.as_mut());
     }
 }
+
+/// Its name as valgrind knows it. `--dump-after` takes no pattern beside another option's.
+const REGION: &str = concat!(module_path!(), "::counted_region");
 
 /// The function whose instructions are counted, found by its name.
 #[inline(never)]

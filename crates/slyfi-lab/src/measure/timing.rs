@@ -13,22 +13,27 @@ pub struct Time {
     pub least: f64,
 }
 
-/// Lets every workload run once in each of `rounds` rounds. Whoever is first in a round is last in the
-/// next, so that nobody always runs behind the same neighbour.
-pub fn contest(workloads: &mut [Box<dyn Workload>], rounds: u32) -> Vec<Time> {
+/// Lets every workload run in each of `rounds` rounds, so that whatever disturbs the machine disturbs
+/// all of them alike. Before each measured run comes the same one unmeasured, for the caches' sake.
+/// Whoever is first in a round is last in the next, so that nobody always runs behind the same
+/// neighbour.
+pub fn contest(
+    workloads: &mut [Box<dyn Workload>],
+    rounds: u32,
+    progress: &mut dyn FnMut(u32),
+) -> Vec<Time> {
     let mut taken: Vec<Vec<Duration>> = vec![Vec::new(); workloads.len()];
     let count = workloads.len();
-    // The first round warms caches and predictors and is not counted.
-    for round in 0..=rounds as usize {
+    for round in 0..rounds {
+        progress(round + 1);
         for turn in 0..count {
-            let i = (turn + round) % count;
+            let i = (turn + round as usize) % count;
+            workloads[i].prepare();
+            workloads[i].run();
             workloads[i].prepare();
             let begun = Instant::now();
             workloads[i].run();
-            let took = begun.elapsed();
-            if round > 0 {
-                taken[i].push(took);
-            }
+            taken[i].push(begun.elapsed());
         }
     }
     taken.iter_mut().zip(workloads).map(|(t, w)| summary(t, w.operations())).collect()
@@ -67,7 +72,9 @@ mod tests {
     fn more_work_takes_more_time() {
         let mut both: Vec<Box<dyn Workload>> =
             vec![Box::new(Spin(2_000, 0)), Box::new(Spin(60_000, 0))];
-        let times = contest(&mut both, 21);
+        let mut told = 0;
+        let times = contest(&mut both, 21, &mut |round| told = round);
+        assert_eq!(told, 21);
         assert!(times[1].median > 3.0 * times[0].median, "{times:?}");
         assert!(times.iter().all(|t| t.least <= t.median));
     }

@@ -30,6 +30,19 @@ impl Range {
                 let ticks = (low as i32..=high as i32).map(|e| f64::from(e).exp2()).collect();
                 Range { scale: Scale::Doubling, low, high, length, ticks }
             }
+            Scale::Decades => {
+                let least = values.iter().copied().filter(|v| *v > 0.0).fold(f64::MAX, f64::min);
+                let least = least.min(most.max(1e-9));
+                let marks: Vec<f64> =
+                    (-9..=15).flat_map(|e| [1.0, 2.0, 5.0].map(|f| f * 10f64.powi(e))).collect();
+                let low = marks.iter().copied().filter(|m| *m <= least).fold(1e-9, f64::max);
+                let high = marks.iter().copied().filter(|m| *m >= most).fold(5e15, f64::min);
+                let high = high.max(low * 2.0);
+                let inside = |m: &f64| *m >= low && *m <= high * 1.000_001;
+                let ticks = marks.into_iter().filter(inside).collect();
+                let (low, high) = (low.log2(), high.log2());
+                Range { scale: Scale::Decades, low, high, length, ticks }
+            }
         }
     }
 
@@ -37,7 +50,7 @@ impl Range {
     pub fn place(&self, value: f64) -> f64 {
         let at = match self.scale {
             Scale::Linear => value,
-            Scale::Doubling => value.max(f64::MIN_POSITIVE).log2(),
+            Scale::Doubling | Scale::Decades => value.max(f64::MIN_POSITIVE).log2(),
         };
         (at - self.low) / (self.high - self.low) * self.length
     }
@@ -92,9 +105,19 @@ mod tests {
     }
 
     #[test]
+    fn a_decade_axis_is_marked_at_one_two_and_five() {
+        let r = Range::over(&Axis::decades("y", "ns"), &[54.0, 17_919.0], 90.0);
+        assert_eq!(r.ticks.first(), Some(&50.0));
+        assert_eq!(r.ticks.last(), Some(&20_000.0));
+        assert!((r.place(50.0)).abs() < 1e-6 && (r.place(20_000.0) - 90.0).abs() < 1e-6);
+        assert!((r.place(1_000.0) - 45.0).abs() < 1e-6, "the middle of 50 and 20,000");
+    }
+
+    #[test]
     fn nothing_at_all_still_has_axes() {
         assert!(Range::over(&Axis::linear("y", "s"), &[], 10.0).place(0.0).is_finite());
         assert!(Range::over(&Axis::doubling("x", "s"), &[], 10.0).place(1.0).is_finite());
+        assert!(Range::over(&Axis::decades("x", "s"), &[], 10.0).place(1.0).is_finite());
     }
 
     #[test]

@@ -144,25 +144,18 @@ fn cheapest(costs: &Costs) -> Finding {
     Finding::new(CHEAPEST, Verdict::Differs, ours, reason.trim_end())
 }
 
-/// Whole link ciphers beside each other: what the paper did not measure.
+/// What the paper did not measure: SBKH as a whole link cipher, at the smallest packet.
 fn whole_note(costs: &Costs) -> String {
-    let at = costs.payloads();
-    let worse: Vec<usize> = at
-        .iter()
-        .copied()
-        .filter(|n| {
-            let (ours, wep) =
-                (costs.whole_nanos(Cipher::Sbkh, *n), costs.whole_nanos(Cipher::Wep, *n));
-            matches!((ours, wep), (Some(ours), Some(wep)) if ours >= wep)
-        })
-        .collect();
-    if worse.is_empty() {
+    let Some(n) = costs.payloads().first().copied() else { return String::new() };
+    let both = |cipher| Some((costs.nanos(cipher, n)?, costs.whole_nanos(cipher, n)?));
+    let (Some((core, whole)), Some((_, wep))) = (both(Cipher::Sbkh), both(Cipher::Wep)) else {
         return String::new();
-    }
+    };
+    let against = if whole < wep { "still below WEP's" } else { "no longer below WEP's" };
     format!(
-        "As whole link ciphers (SBKH with the states it keeps for retransmissions, which the paper left \
-         out) WEP is the cheaper {}.",
-        span(&worse)
+        "As a whole link cipher, with the RC4 states that a receiver keeps for retransmissions and that \
+         the paper left out, SBKH costs {:.1} times as much at {n} bytes, {against}.",
+        whole / core
     )
 }
 
@@ -424,6 +417,16 @@ mod tests {
     fn a_saving_that_shrinks_with_size_differs_over_the_whole_range() {
         let found = large(&costs(&paper(), &[16, 64, 256, 1024, 2048]));
         assert_eq!(verdict(&found, OVER_WEP_LARGE), Verdict::Differs);
+    }
+
+    #[test]
+    fn a_receiver_that_keeps_states_is_named_with_its_cost() {
+        let mut c = costs(&paper(), &SMALL);
+        let whole = costs(&[(Cipher::Wep, 275.0, 1.0), (Cipher::Sbkh, 400.0, 1.0)], &SMALL);
+        c.points.extend(whole.points.into_iter().map(|p| Point { level: Level::Whole, ..p }));
+        let found = small(&c);
+        let f = found.iter().find(|f| f.claim == CHEAPEST).unwrap();
+        assert!(f.reason.contains("no longer below WEP's"), "{f:?}");
     }
 
     #[test]

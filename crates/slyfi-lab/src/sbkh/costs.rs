@@ -89,15 +89,10 @@ impl Costs {
     pub fn measure(experiment: &str, sizes: &[usize], context: &mut Context<'_>) -> Self {
         let rounds = if context.quick { 9 } else { 201 };
         let planned = plan(sizes);
-        let mut times = Vec::new();
-        for payload in sizes {
-            (context.progress)(&format!("{experiment}: timing {payload} bytes"));
-            let one = plan(&[*payload]).into_iter();
-            let mut work: Vec<_> =
-                one.filter_map(|(c, l, o, n)| batch(c, l, o, n, TIMED_BATCH)).collect();
-            times.extend(timing::contest(&mut work, rounds));
-        }
-        times.extend(timing::contest(&mut rc4_parts(), rounds));
+        let mut work = workloads(sizes, TIMED_BATCH);
+        let times = timing::contest(&mut work, rounds, &mut |round| {
+            (context.progress)(&format!("{experiment}: timing, round {round} of {rounds}"));
+        });
         (context.progress)(&format!("{experiment}: counting instructions"));
         let operations: Vec<u32> =
             workloads(sizes, COUNTED_BATCH).iter().map(|w| w.operations()).collect();

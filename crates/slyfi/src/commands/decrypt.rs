@@ -6,7 +6,7 @@ use slyfi_capture::{CaptureError, Input, Key, Options, PcapngSink, Progress, Rep
 use slyfi_link::{Error, ErrorKind, Result};
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::{BufWriter, IsTerminal, Read, Write, stderr, stdin, stdout};
+use std::io::{BufWriter, IsTerminal, Write, stderr, stdin, stdout};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -3,6 +3,7 @@
 mod config;
 mod daemon;
 mod decrypt;
+mod lab;
 mod pair;
 mod query;
 mod vectors;
@@ -31,6 +32,7 @@ pub fn run(cli: &Cli) -> Result<()> {
         Command::Config(command) => config::run(command),
         Command::Demo(args) => crate::demo::run(args, paint),
         Command::Decrypt(args) => decrypt::run(args),
+        Command::Lab(command) => lab::run(command, paint),
         Command::Vectors(command) => vectors::run(command),
     }
 }
