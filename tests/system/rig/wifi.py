@@ -60,19 +60,27 @@ def write_80211(captured, file):
     return file
 
 
-def packets(file, key=None):
-    """Returns the ICMP and TCP packets that tshark finds, as a set: who, which, what."""
+def packets(file, key=None, during=None):
+    """Returns the ICMP and TCP packets that tshark finds, as a set: who, which, what.
+
+    `during` keeps those between two times.
+    """
     argv = ["tshark", "-n", "-r", file, "-o", "tcp.desegment_tcp_streams:FALSE"]
     if key:
         argv += ["-o", "wlan.enable_decryption:TRUE", "-o", f'uat:80211_keys:"{key[0]}","{key[1]}"']
     fields = ("ip.src", "ip.dst", "ip.id", "icmp.type", "icmp.seq", "data.data", "tcp.seq_raw",
               "tcp.payload")
-    argv += ["-Y", "icmp || tcp", "-T", "fields"]
+    argv += ["-Y", "icmp || tcp", "-T", "fields", "-e", "frame.time_epoch"]
     for field in fields:
         argv += ["-e", field]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     check(done.returncode == 0, f"tshark: {done.stderr.strip()[:300]}")
-    return {line for line in done.stdout.splitlines() if line.strip()}
+    found = set()
+    for line in done.stdout.splitlines():
+        time, _, packet = line.partition("\t")
+        if packet.strip() and (during is None or during[0] <= float(time) <= during[1]):
+            found.add(packet)
+    return found
 
 
 def tshark_key(cipher):

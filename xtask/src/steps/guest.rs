@@ -6,7 +6,7 @@ use crate::step::Outcome;
 use crate::steps::system::outcome;
 use std::process::Command;
 
-const NEEDS: [Need; 10] = [
+const NEEDS: [Need; 12] = [
     Need { what: "python3", package: "python3" },
     Need { what: "qemu-system-x86_64", package: "qemu-system-x86" },
     Need { what: "/usr/share/seabios/bios-256k.bin", package: "seabios" },
@@ -17,6 +17,8 @@ const NEEDS: [Need; 10] = [
     Need { what: "iw", package: "iw" },
     Need { what: "tcpdump", package: "tcpdump" },
     Need { what: "curl", package: "curl" },
+    Need { what: "wpa_supplicant", package: "wpasupplicant" },
+    Need { what: "hostapd", package: "hostapd" },
 ];
 
 /// Boots the guest and runs all of its scenarios.
