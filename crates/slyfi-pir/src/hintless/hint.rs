@@ -118,18 +118,14 @@ fn add_products(
                     *work = (byte as u32).wrapping_add((byte >> 31) as u32 & modulus.prime());
                 }
             }
-            // Columns that the table does not have weigh nothing.
-            work[bytes.len() * LANES..].fill(0);
-            transform.forward_inline(work, LANES);
-            // τ_(−1) takes the value at ψ^u from ψ^(−u), which is at the mirrored position.
-            let mirrored = work.chunks_exact(LANES).rev();
-            for ((sums, work), factor) in sums.chunks_exact_mut(ROWS).zip(mirrored).zip(factors) {
-                for (sum, work) in sums[lanes..lanes + LANES].iter_mut().zip(work) {
-                    *sum += modulus.mul_lazy(*work, *factor);
-                }
-            }
         },
     );
+    // Columns that the table does not have weigh nothing.
+    work[bytes.len() * LANES..].fill(0);
+    transform.forward(work, LANES);
+    // τ_(−1) takes the value at ψ^u from ψ^(−u), which is at the mirrored position.
+    let mirrored = work.chunks_exact(LANES).rev();
+    transform.add_products(&mut sums[lanes..], ROWS, mirrored, factors);
 }
 
 /// Reduces sums of lazy products.

@@ -11,6 +11,7 @@
 //! Nothing here branches or picks an address on the value of a coefficient, with the one exception
 //! of rejection sampling from *public* seeds.
 
+mod butterfly;
 pub mod galois;
 pub mod modulus;
 pub mod ntt;

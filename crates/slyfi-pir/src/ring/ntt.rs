@@ -1,7 +1,10 @@
 //! The negacyclic number-theoretic transform modulo one prime.
 
+use pulp::{Simd, WithSimd};
+use zeroize::Zeroizing;
+
+use super::butterfly::{FactorRow, Forward, Inverse, Lanes};
 use super::modulus::{Factor, Modulus};
-use super::vector::vectorised;
 
 /// The transform of `Z_p[X]/(X^d + 1)`: a polynomial's values at the odd powers of a root ψ of order
 /// `2d`. Sums and products of polynomials are those of their values.
@@ -17,6 +20,20 @@ pub struct Ntt {
     inverse_roots: Vec<Factor>,
     /// 1/d.
     inverse_degree: Factor,
+    /// The roots of the last layers, in the order in which [`Turned`] needs them.
+    turned: Option<Turned>,
+}
+
+/// The number of elements whose butterflies with each other are the last layers.
+const GROUP: usize = 16;
+
+/// The layers within groups of [`GROUP`] neighbours are shorter than a vector. They are done with the
+/// polynomial turned, all first elements of a group side by side, then all second ones: then a
+/// butterfly takes whole rows, and its root is another for each column.
+struct Turned {
+    /// For each such layer and place of a butterfly in its group, the roots of all groups.
+    roots: Vec<FactorRow>,
+    inverse_roots: Vec<FactorRow>,
 }
 
 impl Ntt {
@@ -37,13 +54,24 @@ impl Ntt {
             }
             table
         };
-        Ntt {
-            modulus,
-            log_degree,
-            roots: powers(root),
-            inverse_roots: powers(modulus.invert(root)),
-            inverse_degree: modulus.factor(modulus.invert(degree as u32)),
-        }
+        let roots = powers(root);
+        let inverse_roots = powers(modulus.invert(root));
+        let groups = degree / GROUP;
+        let turn = |roots: &[Factor]| {
+            let layers = log_degree - GROUP.trailing_zeros()..log_degree;
+            let rows = layers.flat_map(|layer| {
+                let places = (1 << layer) / groups;
+                (0..places).map(move |place| {
+                    FactorRow::new((0..groups).map(|g| roots[(1 << layer) + g * places + place]))
+                })
+            });
+            rows.collect()
+        };
+        // Only where there are groups enough to fill vectors.
+        let turned = (groups >= GROUP)
+            .then(|| Turned { roots: turn(&roots), inverse_roots: turn(&inverse_roots) });
+        let inverse_degree = modulus.factor(modulus.invert(degree as u32));
+        Ntt { modulus, log_degree, roots, inverse_roots, inverse_degree, turned }
     }
 
     /// The modulus.
@@ -69,58 +97,11 @@ impl Ntt {
     /// Transforms `width` polynomials at once, coefficient `i` of all of them side by side at
     /// `data[i · width ..]`; in: residues, out: residues.
     ///
-    /// With a width of 16 every step is whole vectors; with a width of 1 the last four are not.
-    ///
     /// # Panics
     /// If `data` is not `degree · width` long.
     pub fn forward(&self, data: &mut [u32], width: usize) {
-        vectorised(
-            #[inline(always)]
-            || self.forward_inline(data, width),
-        );
-    }
-
-    /// [`Ntt::forward`] for callers that run inside a dispatch already.
-    #[inline(always)]
-    pub(crate) fn forward_inline(&self, data: &mut [u32], width: usize) {
         assert_eq!(data.len(), self.degree() * width, "a transform takes whole polynomials");
-        let modulus = self.modulus;
-        // Cooley and Tukey's butterflies. Nothing is reduced on the way: each layer adds at most 2p,
-        // so after at most 16 layers everything is below 33p < 2^32.
-        let double = 2 * modulus.prime();
-        let butterflies = |block: &mut [u32], roots: &[Factor]| {
-            let pair = block.len() / roots.len();
-            for (pair, root) in block.chunks_exact_mut(pair).zip(roots) {
-                let (low, high) = pair.split_at_mut(pair.len() / 2);
-                for (x, y) in low.iter_mut().zip(high) {
-                    let (u, v) = (*x, modulus.mul_lazy(*y, *root));
-                    *x = u + v;
-                    *y = u + double - v;
-                }
-            }
-        };
-        let outer = self.outer_layers(width);
-        for layer in 0..outer {
-            butterflies(data, &self.roots[1 << layer..2 << layer]);
-        }
-        for (number, block) in data.chunks_exact_mut(data.len() >> outer).enumerate() {
-            for layer in outer..self.log_degree {
-                let count = 1 << (layer - outer);
-                butterflies(block, &self.roots[(1 << layer) + number * count..][..count]);
-            }
-        }
-        let one = modulus.factor(1);
-        for x in data {
-            *x = modulus.once(modulus.mul_lazy(*x, one));
-        }
-    }
-
-    /// How many layers go over everything before each block of what is left fits, through all its
-    /// layers, in the first-level cache.
-    #[inline(always)]
-    fn outer_layers(&self, width: usize) -> u32 {
-        let bytes = 4 * self.degree() * width;
-        (0..self.log_degree).find(|layer| bytes >> layer <= 32 * 1024).unwrap_or(self.log_degree)
+        pulp::Arch::new().dispatch(ForwardRun { ntt: self, data, width });
     }
 
     /// Undoes [`Ntt::forward`]; in: numbers below twice the prime, out: residues.
@@ -128,45 +109,152 @@ impl Ntt {
     /// # Panics
     /// As there.
     pub fn inverse(&self, data: &mut [u32], width: usize) {
-        vectorised(
-            #[inline(always)]
-            || self.inverse_inline(data, width),
-        );
+        assert_eq!(data.len(), self.degree() * width, "a transform takes whole polynomials");
+        pulp::Arch::new().dispatch(InverseRun { ntt: self, data, width });
     }
 
-    /// [`Ntt::inverse`] for callers that run inside a dispatch already.
-    #[inline(always)]
-    pub(crate) fn inverse_inline(&self, data: &mut [u32], width: usize) {
-        assert_eq!(data.len(), self.degree() * width, "a transform takes whole polynomials");
-        let modulus = self.modulus;
-        // Gentleman and Sande's butterflies, everything kept below 2p.
-        let double = 2 * modulus.prime();
-        let butterflies = |block: &mut [u32], roots: &[Factor]| {
-            let pair = block.len() / roots.len();
-            for (pair, root) in block.chunks_exact_mut(pair).zip(roots) {
-                let (low, high) = pair.split_at_mut(pair.len() / 2);
-                for (x, y) in low.iter_mut().zip(high) {
-                    let (u, v) = (*x, *y);
-                    let sum = u + v;
-                    *x = sum.min(sum.wrapping_sub(double));
-                    *y = modulus.mul_lazy(u + double - v, *root);
+    /// Adds to each row of `sums` the product of a row of `data` and the row's factor, below 2p each;
+    /// rows are `width` long in `data` and `stride` in `sums`.
+    pub(crate) fn add_products<'d>(
+        &self,
+        sums: &mut [u32],
+        stride: usize,
+        data: impl Iterator<Item = &'d [u32]>,
+        factors: &[Factor],
+    ) {
+        struct Products<'a, I> {
+            modulus: Modulus,
+            sums: &'a mut [u32],
+            stride: usize,
+            data: I,
+            factors: &'a [Factor],
+        }
+
+        impl<'d, I: Iterator<Item = &'d [u32]>> WithSimd for Products<'_, I> {
+            type Output = ();
+
+            #[inline(always)]
+            fn with_simd<S: Simd>(self, simd: S) {
+                let lanes = Lanes::new(simd, self.modulus);
+                let sums = self.sums.chunks_mut(self.stride);
+                for ((sums, row), factor) in sums.zip(self.data).zip(self.factors) {
+                    lanes.add_products(&mut sums[..row.len()], row, *factor);
                 }
             }
-        };
-        let outer = self.outer_layers(width);
+        }
+
+        let modulus = self.modulus;
+        pulp::Arch::new().dispatch(Products { modulus, sums, stride, data, factors });
+    }
+
+    /// How many layers go over everything, until each block of what is left fits in the first-level
+    /// cache through all its layers; and after which layer the polynomial is turned.
+    #[inline(always)]
+    fn layers(&self, width: usize) -> (u32, u32) {
+        let bytes = 4 * self.degree() * width;
+        let outer = (0..self.log_degree).find(|layer| bytes >> layer <= 32 * 1024);
+        let turned = if width == 1 && self.turned.is_some() { GROUP.trailing_zeros() } else { 0 };
+        let inner = self.log_degree - turned;
+        (outer.unwrap_or(self.log_degree).min(inner), inner)
+    }
+}
+
+/// [`Ntt::forward`], for a vector unit.
+///
+/// Nothing is reduced on the way: each layer adds at most 2p, so after at most 16 layers everything is
+/// below 33p < 2^32.
+struct ForwardRun<'a> {
+    ntt: &'a Ntt,
+    data: &'a mut [u32],
+    width: usize,
+}
+
+impl WithSimd for ForwardRun<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let ForwardRun { ntt, data, width } = self;
+        let lanes = Lanes::new(simd, ntt.modulus);
+        let (outer, inner) = ntt.layers(width);
+        for layer in 0..outer {
+            lanes.layer::<Forward>(data, &ntt.roots[1 << layer..2 << layer]);
+        }
         for (number, block) in data.chunks_exact_mut(data.len() >> outer).enumerate() {
-            for layer in (outer..self.log_degree).rev() {
+            for layer in outer..inner {
                 let count = 1 << (layer - outer);
-                butterflies(block, &self.inverse_roots[(1 << layer) + number * count..][..count]);
+                lanes.layer::<Forward>(block, &ntt.roots[(1 << layer) + number * count..][..count]);
+            }
+        }
+        if let Some(turned) = ntt.turned.as_ref().filter(|_| inner < ntt.log_degree) {
+            let mut rows = turn(data, data.len() / GROUP);
+            let mut roots = &turned.roots[..];
+            for places in [1, 2, 4, 8] {
+                let (these, after) = roots.split_at(places);
+                roots = after;
+                for (block, roots) in rows.chunks_exact_mut(data.len() / places).zip(these) {
+                    lanes.columns::<Forward>(block, roots);
+                }
+            }
+            data.copy_from_slice(&turn(&rows, GROUP));
+        }
+        lanes.scale(data, ntt.modulus.factor(1));
+    }
+}
+
+/// [`Ntt::inverse`], for a vector unit. Everything is kept below 2p.
+struct InverseRun<'a> {
+    ntt: &'a Ntt,
+    data: &'a mut [u32],
+    width: usize,
+}
+
+impl WithSimd for InverseRun<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let InverseRun { ntt, data, width } = self;
+        let lanes = Lanes::new(simd, ntt.modulus);
+        let (outer, inner) = ntt.layers(width);
+        if let Some(turned) = ntt.turned.as_ref().filter(|_| inner < ntt.log_degree) {
+            let mut rows = turn(data, data.len() / GROUP);
+            let mut roots = &turned.inverse_roots[..];
+            for places in [8, 4, 2, 1] {
+                let (before, these) = roots.split_at(roots.len() - places);
+                roots = before;
+                for (block, roots) in rows.chunks_exact_mut(data.len() / places).zip(these) {
+                    lanes.columns::<Inverse>(block, roots);
+                }
+            }
+            data.copy_from_slice(&turn(&rows, GROUP));
+        }
+        for (number, block) in data.chunks_exact_mut(data.len() >> outer).enumerate() {
+            for layer in (outer..inner).rev() {
+                let count = 1 << (layer - outer);
+                let roots = &ntt.inverse_roots[(1 << layer) + number * count..][..count];
+                lanes.layer::<Inverse>(block, roots);
             }
         }
         for layer in (0..outer).rev() {
-            butterflies(data, &self.inverse_roots[1 << layer..2 << layer]);
+            lanes.layer::<Inverse>(data, &ntt.inverse_roots[1 << layer..2 << layer]);
         }
-        for x in data {
-            *x = modulus.once(modulus.mul_lazy(*x, self.inverse_degree));
+        lanes.scale(data, ntt.inverse_degree);
+    }
+}
+
+/// `matrix`, of rows `data.len() / rows` long, with rows and columns exchanged. Erased when dropped:
+/// it may be a secret's.
+#[inline(always)]
+fn turn(data: &[u32], rows: usize) -> Zeroizing<Vec<u32>> {
+    let columns = data.len() / rows;
+    let mut turned = Zeroizing::new(vec![0; data.len()]);
+    for (c, out) in turned.chunks_exact_mut(rows).enumerate() {
+        for (r, out) in out.iter_mut().enumerate() {
+            *out = data[r * columns + c];
         }
     }
+    turned
 }
 
 /// The low `bits` bits of `i`, reversed.

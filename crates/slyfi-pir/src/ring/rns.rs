@@ -26,9 +26,10 @@ impl Ring {
     /// The ring of degree `degree` modulo the product of `primes`.
     ///
     /// # Panics
-    /// If the primes are equal, or [`Modulus::new`] or [`Ntt::new`] refuse.
+    /// If the primes are equal, the first is twice the second or more, or [`Modulus::new`] or [`Ntt::new`] refuse.
     pub fn new(degree: usize, primes: [u32; PRIMES]) -> Self {
         assert_ne!(primes[0], primes[1], "two different primes");
+        assert!(primes[0] < 2 * primes[1], "primes of about a length");
         let transforms = primes.map(|prime| Ntt::new(Modulus::new(prime), degree));
         let second = transforms[1].modulus();
         let inverse = second.invert(second.reduce(u64::from(primes[0])));
@@ -94,9 +95,9 @@ impl Ring {
                         // The sign bit, spread out, adds the prime to negative numbers.
                         *value = (*c as u32).wrapping_add((*c >> 31) as u32 & prime);
                     }
-                    transform.forward_inline(values, 1);
                 },
             );
+            transform.forward(values, 1);
         }
     }
 
@@ -131,14 +132,13 @@ impl Ring {
         assert_eq!(out.len(), self.degree(), "one coefficient for each power");
         let [first, second] = values.by_prime_mut();
         let [p0, p1] = [&self.transforms[0], &self.transforms[1]].map(Ntt::modulus);
+        self.transforms[0].inverse(first, 1);
+        self.transforms[1].inverse(second, 1);
         vectorised(
             #[inline(always)]
             || {
-                self.transforms[0].inverse_inline(first, 1);
-                self.transforms[1].inverse_inline(second, 1);
                 for ((out, a), b) in out.iter_mut().zip(first.iter()).zip(second.iter()) {
-                    // Garner: a + p₀·((b − a)/p₀ mod p₁). p₁'s multiple keeps the difference positive:
-                    // both primes have the same length, so a is below 2·p₁.
+                    // Garner: a + p₀·((b − a)/p₀ mod p₁). p₁'s multiple keeps the difference positive.
                     let difference = *b + 2 * p1.prime() - *a;
                     let factor = p1.once(p1.mul_lazy(difference, self.inverse));
                     *out = u64::from(*a) + u64::from(p0.prime()) * u64::from(factor);
