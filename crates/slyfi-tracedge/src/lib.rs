@@ -18,5 +18,10 @@ pub mod merkle;
 pub mod operator;
 pub mod pieces;
 pub mod random;
+pub mod service;
+pub mod subscriber;
 pub mod table;
 pub mod wire;
+
+// What users of this crate need of retrieval, so that they need not import it.
+pub use slyfi_pir::{Preparation, SchemeId, Shape, Unsupported, registry};

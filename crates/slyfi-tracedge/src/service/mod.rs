@@ -1,0 +1,348 @@
+//! The operator's service: from a request to a response, without sockets, threads or a clock.
+//!
+//! A server hands in bytes and the time, and sends what comes back. Nothing here keeps, logs or counts
+//! anything that depends on who asks: a [`Connection`] holds the share of a login that is under way,
+//! and goes away with it.
+
+pub mod api;
+pub mod store;
+
+use core::num::NonZeroUsize;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+use slyfi_base::SecureRandom;
+
+use crate::answer::Database;
+use crate::enrol::Request as EnrolRequest;
+use crate::epoch::EpochKey;
+use crate::files::{EpochFiles, Mapped};
+use crate::head::CLOCK_SKEW;
+use crate::keys::OperatorKeys;
+use crate::log::TreeHead;
+use crate::login::{LOGIN_DEADLINE, ServerLogin};
+use crate::merkle::log;
+use crate::operator::Serving;
+use api::{Response, Route};
+use store::{Store, StoreError};
+
+/// An epoch that is served now.
+struct Active {
+    serving: Serving,
+    key: EpochKey,
+    /// Which entry of the log its head is.
+    entry: u64,
+    /// Its files, for those who download them whole; held so that they are not swept away.
+    files: Option<Mapped>,
+}
+
+/// What was done, as numbers that say nothing about anybody.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Queries answered.
+    pub answers: AtomicU64,
+    /// Logins that proved K.
+    pub logins: AtomicU64,
+    /// Logins that did not.
+    pub refused: AtomicU64,
+    /// Requests that made no sense.
+    pub junk: AtomicU64,
+    /// Requests turned away because too many queries were being answered.
+    pub busy: AtomicU64,
+}
+
+/// The service.
+pub struct Service {
+    keys: OperatorKeys,
+    store: Mutex<Store>,
+    active: RwLock<Vec<Arc<Active>>>,
+    counters: Counters,
+    answering: AtomicUsize,
+    most_answering: usize,
+}
+
+impl core::fmt::Debug for Service {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Service {{ operator: {} }}", self.keys.id())
+    }
+}
+
+/// What a connection keeps between two requests: a login that has begun, or nothing.
+#[derive(Debug, Default)]
+pub struct Connection {
+    login: Option<(ServerLogin, u64)>,
+}
+
+/// One request.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// `GET` or `POST`.
+    pub method: &'a str,
+    /// The path, without the query part, which no route has.
+    pub path: &'a str,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+/// Gives its place back when it is dropped.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Release);
+    }
+}
+
+impl Service {
+    /// Serves what is in `store`. At most `most_answering` queries are answered at a time; others are
+    /// told to come back, so a flood of them costs no memory.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store cannot be read.
+    pub fn new(store: Store, most_answering: NonZeroUsize) -> Result<Self, StoreError> {
+        Ok(Service {
+            keys: store.keys()?,
+            store: Mutex::new(store),
+            active: RwLock::new(Vec::new()),
+            counters: Counters::default(),
+            answering: AtomicUsize::new(0),
+            most_answering: most_answering.get(),
+        })
+    }
+
+    /// The operator's keys.
+    pub fn keys(&self) -> &OperatorKeys {
+        &self.keys
+    }
+
+    /// What was done so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Does something with the store.
+    pub fn with_store<T>(&self, run: impl FnOnce(&mut Store) -> T) -> T {
+        // Transactions are whole or not at all, so a thread that died here left nothing half done.
+        run(&mut self.store.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn active(&self) -> Vec<Arc<Active>> {
+        self.active.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Publishes an epoch that was built: records its head and K and appends the head to the log, then
+    /// serves it beside what is served.
+    ///
+    /// # Errors
+    /// [`StoreError`]; then it is not served.
+    pub fn publish(
+        &self,
+        serving: Serving,
+        key: EpochKey,
+        files: Option<Mapped>,
+    ) -> Result<(), StoreError> {
+        let entry = self.with_store(|store| store.record_epoch(serving.head(), &key))?;
+        self.serve(serving, key, entry, files);
+        Ok(())
+    }
+
+    /// Serves the epochs that were published before a restart and are not over.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store cannot be read. Epochs whose files are damaged are not served, and
+    /// are returned with the reason.
+    pub fn resume(
+        &self,
+        files: &EpochFiles,
+        now: u64,
+        work: &crate::pieces::Work<'_>,
+    ) -> Result<Vec<(u64, crate::operator::PublishError)>, StoreError> {
+        let mut failed = Vec::new();
+        for recorded in self.with_store(|store| store.epochs())? {
+            let epoch = recorded.head.head().epoch;
+            if now >= epoch.not_after.saturating_add(CLOCK_SKEW) {
+                continue;
+            }
+            let again = files.map(epoch.number).map_err(crate::operator::PublishError::Table);
+            let again = again.and_then(|mapped| {
+                let head = recorded.head.clone();
+                Ok((Serving::resume(head, &mapped.keys, &mapped.table, work)?, mapped))
+            });
+            match again {
+                Ok((serving, mapped)) => {
+                    self.serve(serving, recorded.key.clone(), recorded.entry, Some(mapped));
+                }
+                Err(e) => failed.push((epoch.number, e)),
+            }
+        }
+        Ok(failed)
+    }
+
+    fn serve(&self, serving: Serving, key: EpochKey, entry: u64, files: Option<Mapped>) {
+        let active = Arc::new(Active { serving, key, entry, files });
+        self.active.write().unwrap_or_else(PoisonError::into_inner).push(active);
+    }
+
+    /// Stops serving epochs that are over, and publishes their keys in the log.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn retire(&self, now: u64) -> Result<(), StoreError> {
+        let over = |active: &Arc<Active>| {
+            now >= active.serving.head().head().epoch.not_after.saturating_add(CLOCK_SKEW)
+        };
+        self.active.write().unwrap_or_else(PoisonError::into_inner).retain(|a| !over(a));
+        self.with_store(|store| store.open_over(now))
+    }
+
+    /// Answers one request.
+    pub fn handle(
+        &self,
+        connection: &mut Connection,
+        request: Request<'_>,
+        binding: &[u8],
+        now: u64,
+        rng: &mut dyn SecureRandom,
+    ) -> Response {
+        let response = match Route::parse(request.method, request.path) {
+            Some(route) => self.route(connection, route, request.body, binding, now, rng),
+            None => Response::NOT_FOUND,
+        };
+        if matches!(response.status, 400 | 404) {
+            self.counters.junk.fetch_add(1, Ordering::Relaxed);
+        }
+        response
+    }
+
+    fn route(
+        &self,
+        connection: &mut Connection,
+        route: Route,
+        body: &[u8],
+        binding: &[u8],
+        now: u64,
+        rng: &mut dyn SecureRandom,
+    ) -> Response {
+        match route {
+            Route::Epochs => {
+                let encode = |a: &Arc<Active>| {
+                    [&a.entry.to_le_bytes()[..], &a.serving.head().encode()].concat()
+                };
+                Response::ok(self.active().iter().flat_map(encode).collect())
+            }
+            Route::LogHead => {
+                self.log(|leaves| Some(TreeHead::sign(&self.keys, leaves, now).encode()))
+            }
+            Route::LogLeaves => self.log(|leaves| Some(leaves.as_flattened().to_vec())),
+            Route::LogInclusion { index, size } => self.log(|leaves| {
+                let leaves = leaves.get(..usize::try_from(size).ok()?)?;
+                let index = usize::try_from(index).ok().filter(|i| *i < leaves.len())?;
+                Some(log::inclusion(leaves, index).as_flattened().to_vec())
+            }),
+            Route::LogConsistency { old, size } => self.log(|leaves| {
+                let leaves = leaves.get(..usize::try_from(size).ok()?)?;
+                let old = usize::try_from(old).ok().filter(|n| (1..=leaves.len()).contains(n))?;
+                Some(log::consistency(leaves, old).as_flattened().to_vec())
+            }),
+            Route::LogEntry { index } => match self.with_store(|store| store.log_entry(index)) {
+                Ok(Some(entry)) => Response::ok(entry),
+                Ok(None) => Response::NOT_FOUND,
+                Err(_) => Response::FAILED,
+            },
+            Route::Top { epoch } => {
+                self.of_epoch(epoch, |active| Some(active.serving.top().encode()))
+            }
+            Route::Hint { epoch, database } => {
+                self.of_epoch(epoch, |active| active.serving.hint(database).map(<[u8]>::to_vec))
+            }
+            Route::Whole { epoch, database } => self.of_epoch(epoch, |active| {
+                let files = active.files.as_ref()?;
+                Some(match database {
+                    Database::Table => files.table.to_vec(),
+                    Database::Directory => files.keys.to_vec(),
+                })
+            }),
+            Route::Retrieve { epoch, database } => self.retrieve(epoch, database, body),
+            Route::Enrol => self.enrol(body, now, rng),
+            Route::LoginBegin => {
+                let login = ServerLogin::begin(rng);
+                let share = login.share().to_vec();
+                connection.login = Some((login, now.saturating_add(LOGIN_DEADLINE)));
+                Response::ok(share)
+            }
+            Route::LoginFinish => self.login(connection, body, binding, now),
+        }
+    }
+
+    fn log(&self, run: impl FnOnce(&[crate::merkle::Hash]) -> Option<Vec<u8>>) -> Response {
+        match self.with_store(|store| store.leaves()) {
+            Ok(leaves) => run(&leaves).map_or(Response::NOT_FOUND, Response::ok),
+            Err(_) => Response::FAILED,
+        }
+    }
+
+    fn find(&self, epoch: u64) -> Option<Arc<Active>> {
+        self.active().into_iter().find(|a| a.serving.head().head().epoch.number == epoch)
+    }
+
+    fn of_epoch(&self, epoch: u64, run: impl FnOnce(&Active) -> Option<Vec<u8>>) -> Response {
+        let found = self.find(epoch).and_then(|active| run(&active));
+        found.map_or(Response::NOT_FOUND, Response::ok)
+    }
+
+    fn retrieve(&self, epoch: u64, database: Database, query: &[u8]) -> Response {
+        let Some(active) = self.find(epoch) else { return Response::NOT_FOUND };
+        // A place first: whoever does not get one has cost nothing but this.
+        let place = Place(&self.answering);
+        if self.answering.fetch_add(1, Ordering::Acquire) >= self.most_answering {
+            drop(place);
+            self.counters.busy.fetch_add(1, Ordering::Relaxed);
+            return Response::BUSY;
+        }
+        match active.serving.answer(&self.keys, database, query) {
+            Ok(signed) => {
+                self.counters.answers.fetch_add(1, Ordering::Relaxed);
+                Response::ok(signed.encode())
+            }
+            Err(_) => Response::BAD_REQUEST,
+        }
+    }
+
+    fn enrol(&self, body: &[u8], now: u64, rng: &mut dyn SecureRandom) -> Response {
+        let Ok(request) = EnrolRequest::decode(body, &self.keys.id()) else {
+            return Response::BAD_REQUEST;
+        };
+        match self.with_store(|store| store.enrol(&request, now, rng)) {
+            Ok(receipt) => Response::ok(receipt.encode()),
+            Err(StoreError::Refused(_)) => Response::FORBIDDEN,
+            Err(_) => Response::FAILED,
+        }
+    }
+
+    fn login(
+        &self,
+        connection: &mut Connection,
+        message: &[u8],
+        binding: &[u8],
+        now: u64,
+    ) -> Response {
+        // x1 is taken out whatever comes of it: it serves once.
+        let begun = connection.login.take().filter(|(_, deadline)| now <= *deadline);
+        let key = |number| {
+            let active = self.find(number)?;
+            let epoch = active.serving.head().head().epoch;
+            let early = now.saturating_add(CLOCK_SKEW) < epoch.not_before;
+            (!early).then(|| active.key.clone())
+        };
+        match begun.map(|(login, _)| login.finish(message, key, binding)) {
+            Some(Ok((proof, _session))) => {
+                self.counters.logins.fetch_add(1, Ordering::Relaxed);
+                Response::ok(proof.to_vec())
+            }
+            Some(Err(_)) | None => {
+                self.counters.refused.fetch_add(1, Ordering::Relaxed);
+                Response::FORBIDDEN
+            }
+        }
+    }
+}
