@@ -81,17 +81,17 @@ pub struct Delays {
     pub e5: f64,
 }
 
-/// Instructions of one system and packet size.
+/// Instructions of one system as server, for one packet size.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
 pub struct Instructions {
     /// Which system.
     pub system: System,
     /// Bytes of payload.
     pub n: u32,
-    /// Encryption overhead of a packet.
-    pub seal: f64,
-    /// Decryption overhead of a packet.
-    pub open: f64,
+    /// Encryption overhead of a packet, as the paper defines it (D3 - D2).
+    pub overhead: f64,
+    /// The same without the time spent waiting for the network card.
+    pub work: f64,
 }
 
 /// CCM by itself.
