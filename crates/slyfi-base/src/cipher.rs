@@ -61,6 +61,35 @@ pub trait SealHalf {
     /// # Errors
     /// [`Exhausted`] when the key has no numbers left.
     fn seal(&mut self, header: &[u8], buf: &mut [u8], len: usize) -> Result<usize, Exhausted>;
+
+    /// Seals every frame of a slice under its link's half, those of one link in their order. Each
+    /// gets in `sealed` what [`SealHalf::seal`] would give it alone.
+    ///
+    /// Ciphers whose modes are serial chains are several times as fast on frames side by side, so this
+    /// is what a sender with more than one frame at hand calls.
+    fn seal_batch(links: &mut [&mut Self], frames: &mut [SealFrame<'_>]) {
+        for frame in frames {
+            frame.sealed = match links.get_mut(frame.link) {
+                Some(half) => half.seal(frame.header, frame.buf, frame.len),
+                None => Err(Exhausted),
+            };
+        }
+    }
+}
+
+/// One frame of a batch to seal; see [`SealHalf::seal_batch`].
+#[derive(Debug)]
+pub struct SealFrame<'a> {
+    /// Whose frame: a place in the slice of halves. Frames of a link that is not there are refused.
+    pub link: usize,
+    /// The 802.11 header.
+    pub header: &'a [u8],
+    /// Room, and the payload in its place.
+    pub buf: &'a mut [u8],
+    /// The payload's length in bytes.
+    pub len: usize,
+    /// Out: the sealed length. What it held before does not matter.
+    pub sealed: Result<usize, Exhausted>,
 }
 
 /// The receiving half of a [`LinkCipher`].
@@ -70,4 +99,28 @@ pub trait OpenHalf {
     /// # Errors
     /// [`Undecryptable`], whatever the reason.
     fn open(&mut self, header: &[u8], buf: &mut [u8]) -> Result<Opened, Undecryptable>;
+
+    /// Opens every frame of a slice under its link's half, those of one link in their order. Each gets
+    /// in `opened` what [`OpenHalf::open`] would give it alone: a replay within the slice is refused.
+    fn open_batch(links: &mut [&mut Self], frames: &mut [OpenFrame<'_>]) {
+        for frame in frames {
+            frame.opened = match links.get_mut(frame.link) {
+                Some(half) => half.open(frame.header, frame.buf),
+                None => Err(Undecryptable),
+            };
+        }
+    }
+}
+
+/// One frame of a batch to open; see [`OpenHalf::open_batch`].
+#[derive(Debug)]
+pub struct OpenFrame<'a> {
+    /// Whose frame: a place in the slice of halves. Frames of a link that is not there are refused.
+    pub link: usize,
+    /// The 802.11 header.
+    pub header: &'a [u8],
+    /// The sealed frame body, opened in place.
+    pub buf: &'a mut [u8],
+    /// Out: where the payload lies. What it held before does not matter.
+    pub opened: Result<Opened, Undecryptable>,
 }

@@ -22,7 +22,10 @@ pub mod redacted;
 pub mod time;
 pub mod units;
 
-pub use cipher::{Exhausted, LinkCipher, OpenHalf, Opened, Overhead, SealHalf, Undecryptable};
+pub use cipher::{
+    Exhausted, LinkCipher, OpenFrame, OpenHalf, Opened, Overhead, SealFrame, SealHalf,
+    Undecryptable,
+};
 pub use ether::MacAddress;
 pub use event::{Event, LinkId};
 pub use link::{ApiMisuse, Command, Link, LinkError, Output, Refused};

@@ -122,6 +122,11 @@ impl Ccm {
         self.key.open_in_place(&blocks.head(rest), data, tag).map_err(|_| Undecryptable)
     }
 
+    /// Returns the key of the kernel, for batches.
+    pub(crate) const fn key(&self) -> &CcmKey {
+        &self.key
+    }
+
     fn check(&self, nonce: &[u8], data: &[u8], tag: &[u8]) -> Result<(), BadLength> {
         let p = self.parameters;
         let fits = nonce.len() == p.nonce_len()
@@ -134,7 +139,7 @@ impl Ccm {
 /// The blocks of one message that are not its data: A0, B0 and, if there is associated data, B1, in
 /// which its length stands.
 #[derive(Clone, Copy)]
-struct FirstBlocks {
+pub(crate) struct FirstBlocks {
     a0: Block,
     b: [Block; 2],
     has_aad: bool,
@@ -143,7 +148,12 @@ struct FirstBlocks {
 impl FirstBlocks {
     /// Formats them (RFC 3610 §2.2, §2.3) for a message of `len` bytes; also returns the associated
     /// data that did not fit in. The lengths must be those of the parameters.
-    fn new<'a>(p: Parameters, nonce: &[u8], aad: &'a [u8], len: usize) -> (Self, &'a [u8]) {
+    pub(crate) fn new<'a>(
+        p: Parameters,
+        nonce: &[u8],
+        aad: &'a [u8],
+        len: usize,
+    ) -> (Self, &'a [u8]) {
         let mut a0 = [0; 16];
         for (byte, value) in a0.iter_mut().zip([p.l - 1].iter().chain(nonce)) {
             *byte = *value;
@@ -162,7 +172,7 @@ impl FirstBlocks {
     }
 
     /// The same as the kernel takes it, with the rest of the associated data.
-    fn head<'a>(&'a self, rest: &'a [u8]) -> CcmHead<'a> {
+    pub(crate) fn head<'a>(&'a self, rest: &'a [u8]) -> CcmHead<'a> {
         let [b0, _] = &self.b;
         let first = if self.has_aad { &self.b[..] } else { core::slice::from_ref(b0) };
         CcmHead { counter: self.a0, first, rest }

@@ -1,8 +1,13 @@
 //! What TKIP, CCMP and GCMP have in common: a 48-bit packet number in an eight-byte header, a key
 //! identifier, and halves that count.
 
+use crate::aad::Aad;
 use crate::replay::{Lane, ReplayCounters};
-use slyfi_base::{Exhausted, LinkCipher, OpenHalf, Opened, Overhead, SealHalf, Undecryptable};
+use arrayvec::ArrayVec;
+use slyfi_base::{
+    Exhausted, LinkCipher, OpenFrame, OpenHalf, Opened, Overhead, SealFrame, SealHalf,
+    Undecryptable,
+};
 use slyfi_wire::ieee80211::MacHeader;
 
 /// A 48-bit packet number (PN; TKIP calls it TSC).
@@ -127,6 +132,65 @@ pub trait PacketKey: Clone {
     /// # Errors
     /// [`Undecryptable`]; the contents of `buf` are undefined then.
     fn open_any(&self, header: &[u8], buf: &mut [u8]) -> Result<PacketOpened, Undecryptable>;
+
+    /// Returns whether [`PacketKey::seal_at`] would seal a payload of `len` bytes in `room` bytes.
+    fn seals(header: &[u8], room: usize, len: usize) -> bool {
+        let total = len.checked_add(Self::OVERHEAD.headroom + Self::OVERHEAD.tailroom);
+        let header = MacHeader::new_checked(header).ok();
+        total.is_some_and(|total| total <= room) && header.is_some_and(|h| Aad::new(&h).is_some())
+    }
+
+    /// Seals every frame as [`PacketKey::seal_at`] would, side by side where that is faster.
+    fn seal_side_by_side(frames: &mut Frames<PacketSealFrame<'_, Self>>) {
+        for f in frames {
+            f.sealed = f.key.seal_at(f.number, f.key_id, f.header, f.buf, f.len);
+        }
+    }
+
+    /// Opens every frame as [`PacketKey::open_any`] would, side by side where that is faster.
+    fn open_side_by_side(frames: &mut Frames<PacketOpenFrame<'_, Self>>) {
+        for f in frames {
+            f.opened = f.key.open_any(f.header, f.buf);
+        }
+    }
+}
+
+/// How many frames go through the AES unit side by side: the lanes of `slyfi-aes`.
+pub const SIDE_BY_SIDE: usize = 16;
+
+/// Frames that are worked on side by side.
+pub type Frames<F> = ArrayVec<F, SIDE_BY_SIDE>;
+
+/// One frame to seal under its own key and number; see [`PacketKey::seal_at`].
+#[derive(Debug)]
+pub struct PacketSealFrame<'a, K> {
+    /// The key.
+    pub key: &'a K,
+    /// The number, never used before with this key and transmitter.
+    pub number: PacketNumber,
+    /// The key identifier that the frame names.
+    pub key_id: KeyId,
+    /// The 802.11 header.
+    pub header: &'a [u8],
+    /// Room, and the payload in its place.
+    pub buf: &'a mut [u8],
+    /// The payload's length in bytes.
+    pub len: usize,
+    /// Out: the sealed length.
+    pub sealed: Option<usize>,
+}
+
+/// One frame to open under its own key; see [`PacketKey::open_any`].
+#[derive(Debug)]
+pub struct PacketOpenFrame<'a, K> {
+    /// The key.
+    pub key: &'a K,
+    /// The 802.11 header.
+    pub header: &'a [u8],
+    /// The sealed body.
+    pub buf: &'a mut [u8],
+    /// Out: the frame's number and where its payload lies.
+    pub opened: Result<PacketOpened, Undecryptable>,
 }
 
 /// A [`PacketKey`] as a link cipher: both directions share the key, as 802.11's temporal keys do (the
@@ -194,6 +258,44 @@ impl<K: PacketKey> SealHalf for PacketSeal<K> {
         self.last = number;
         Ok(sealed)
     }
+
+    fn seal_batch(links: &mut [&mut Self], frames: &mut [SealFrame<'_>]) {
+        for frames in frames.chunks_mut(SIDE_BY_SIDE) {
+            // The numbers first: they are all that changes in the halves.
+            let mut numbers = Frames::<PacketNumber>::new();
+            for frame in &mut *frames {
+                let number = links.get_mut(frame.link).and_then(|half| half.take_number(frame));
+                frame.sealed = number.map(|_| 0).ok_or(Exhausted);
+                numbers.extend(number);
+            }
+            let mut numbers = numbers.into_iter();
+            let (mut jobs, mut results) = (Frames::new(), Frames::new());
+            for frame in frames.iter_mut().filter(|frame| frame.sealed.is_ok()) {
+                let (Some(half), Some(number)) = (links.get(frame.link), numbers.next()) else {
+                    break;
+                };
+                let SealFrame { header, ref mut buf, len, ref mut sealed, .. } = *frame;
+                let (key, key_id) = (&half.key, half.key_id);
+                jobs.push(PacketSealFrame { key, number, key_id, header, buf, len, sealed: None });
+                results.push(sealed);
+            }
+            K::seal_side_by_side(&mut jobs);
+            for (job, result) in jobs.into_iter().zip(results) {
+                *result = job.sealed.ok_or(Exhausted);
+            }
+        }
+    }
+}
+
+impl<K: PacketKey> PacketSeal<K> {
+    /// Spends the next number on a frame, if the frame can be sealed.
+    fn take_number(&mut self, frame: &SealFrame<'_>) -> Option<PacketNumber> {
+        if !K::seals(frame.header, frame.buf.len(), frame.len) {
+            return None;
+        }
+        self.last = self.last.next()?;
+        Some(self.last)
+    }
 }
 
 /// The receiving half: refuses replays, other key identifiers, and fragments.
@@ -212,6 +314,42 @@ impl<K: PacketKey> OpenHalf for PacketOpen<K> {
         let mac = protected_whole(header)?;
         let lane = Lane::of(&mac);
         let packet = self.key.open_any(header, buf)?;
+        self.accept(lane, packet)
+    }
+
+    fn open_batch(links: &mut [&mut Self], frames: &mut [OpenFrame<'_>]) {
+        for frames in frames.chunks_mut(SIDE_BY_SIDE) {
+            let (mut jobs, mut results) = (Frames::new(), Frames::new());
+            for frame in frames {
+                frame.opened = Err(Undecryptable);
+                let (Some(half), Ok(mac)) = (links.get(frame.link), protected_whole(frame.header))
+                else {
+                    continue;
+                };
+                let OpenFrame { link, header, ref mut buf, ref mut opened } = *frame;
+                jobs.push(PacketOpenFrame {
+                    key: &half.key,
+                    header,
+                    buf,
+                    opened: Err(Undecryptable),
+                });
+                results.push((link, Lane::of(&mac), opened));
+            }
+            K::open_side_by_side(&mut jobs);
+            // The replay counters last, in the order of the frames, as if each had come alone.
+            let packets: Frames<_> = jobs.into_iter().map(|job| job.opened).collect();
+            for (packet, (link, lane, opened)) in packets.into_iter().zip(results) {
+                if let (Ok(packet), Some(half)) = (packet, links.get_mut(link)) {
+                    *opened = half.accept(lane, packet);
+                }
+            }
+        }
+    }
+}
+
+impl<K> PacketOpen<K> {
+    /// Delivers a frame that verified, unless it has another key identifier or is a replay.
+    fn accept(&mut self, lane: Lane, packet: PacketOpened) -> Result<Opened, Undecryptable> {
         if packet.key_id != self.key_id || !self.received.is_new(lane, packet.number) {
             return Err(Undecryptable);
         }
