@@ -36,6 +36,7 @@ pub mod retrieved;
 pub mod ring;
 pub mod scheme;
 pub mod security;
+mod select;
 pub mod setup;
 pub mod shape;
 mod wire;

@@ -14,6 +14,7 @@ use crate::lwe::gauss;
 use crate::lwe::layout::{ANSWER_BITS, Layout, N};
 use crate::retrieved::Retrieved;
 use crate::scheme::{Client, Query, QueryState, Sizes};
+use crate::select::{copy_row, is_within};
 use crate::setup::{SchemeId, Setup};
 use crate::wire::{self, HEADER};
 
@@ -88,13 +89,6 @@ fn dot(a: &[u32; N], b: &[u32]) -> u32 {
     a.iter().zip(b).fold(0u32, |sum, (a, b)| sum.wrapping_add(a.wrapping_mul(*b)))
 }
 
-/// 1 if `index` is one of the `count` rows from `first` on, else 0, without a branch. All are below
-/// 2⁶³.
-fn is_within(index: u64, first: u64, count: u64) -> u64 {
-    let offset = index.wrapping_sub(first);
-    (!offset & offset.wrapping_sub(count)) >> 63
-}
-
 impl Client for LweClient {
     fn setup(&self) -> &Setup {
         &self.setup
@@ -105,6 +99,14 @@ impl Client for LweClient {
         if index >= rows {
             return Err(IndexOutOfRange { rows });
         }
+        let (bytes, state) = self.encrypt(index, rng);
+        Ok(Query { bytes, state: Box::new(state) })
+    }
+}
+
+impl LweClient {
+    /// A query for a row that the table has.
+    fn encrypt(&self, index: u64, rng: &mut dyn SecureRandom) -> (Vec<u8>, LweState) {
         let mut seed = Zeroizing::new([0u8; 32]);
         rng.fill(&mut seed[..]);
         let mut rng = ChaCha20Rng::from_seed(*seed);
@@ -134,8 +136,7 @@ impl Client for LweClient {
         let mut bytes = wire::frame(SchemeId::Lwe, self.sizes.query - HEADER);
         pack(samples.iter().copied(), self.layout.query_bits(), &mut bytes[HEADER..]);
         let pad = self.pad(&secret);
-        let state = LweState { layout: self.layout, index, first, pad };
-        Ok(Query { bytes, state: Box::new(state) })
+        (bytes, LweState { layout: self.layout, index, first, pad })
     }
 }
 
@@ -149,26 +150,30 @@ struct LweState {
     pad: Zeroizing<Vec<u32>>,
 }
 
-impl QueryState for LweState {
-    fn extract(self: Box<Self>, answer: &[u8]) -> Result<Retrieved, WireError> {
+impl LweState {
+    /// The wanted column times 2²⁴, with noise.
+    fn noisy(&self, answer: &[u8]) -> Result<Zeroizing<Vec<u32>>, WireError> {
         let layout = &self.layout;
         let body = wire::body(SchemeId::Lwe, answer, layout.sizes().answer)?;
         check_padding(body, layout.width, ANSWER_BITS)?;
         let mut words = Zeroizing::new(vec![0u32; layout.width]);
         unpack(body, ANSWER_BITS, &mut words);
-        let open = |(word, pad): (&u32, &u32)| {
-            let noisy = (word << (32 - ANSWER_BITS)).wrapping_sub(*pad);
-            (noisy.wrapping_add(1 << 23) >> 24) as u8
-        };
-        let mut block: Vec<u8> = words.iter().zip(self.pad.iter()).map(open).collect();
+        for (word, pad) in words.iter_mut().zip(self.pad.iter()) {
+            *word = (*word << (32 - ANSWER_BITS)).wrapping_sub(*pad);
+        }
+        Ok(words)
+    }
+}
+
+impl QueryState for LweState {
+    fn extract(self: Box<Self>, answer: &[u8]) -> Result<Retrieved, WireError> {
+        let layout = &self.layout;
+        let noisy = self.noisy(answer)?;
+        let byte = |word: &u32| (word.wrapping_add(1 << 23) >> 24) as u8;
+        let mut block: Vec<u8> = noisy.iter().map(byte).collect();
         let row_bytes = layout.shape().row_bytes();
         let mut row = vec![0u8; row_bytes];
-        for (slot, bytes) in block.chunks_exact(row_bytes).enumerate() {
-            let mask = (is_within(self.index, self.first + slot as u64, 1) as u8).wrapping_neg();
-            for (out, byte) in row.iter_mut().zip(bytes) {
-                *out |= byte & mask;
-            }
-        }
+        copy_row(self.index, self.first, &block, &mut row);
         // The last column of a table may have fewer rows than the others. Only the length that is
         // handed on depends on it.
         let rows = (layout.shape().rows() - self.first).min(layout.per_column as u64);
@@ -181,5 +186,61 @@ impl Drop for LweState {
     fn drop(&mut self) {
         self.index.zeroize();
         self.first.zeroize();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lwe::Lwe;
+    use crate::prepare::Preparation;
+    use crate::scheme::{Scheme, Server};
+    use crate::shape::Shape;
+
+    struct Counting(u64);
+
+    impl SecureRandom for Counting {
+        fn fill(&mut self, out: &mut [u8]) {
+            self.0 += 1;
+            out.fill(0);
+            out[..8].copy_from_slice(&self.0.to_le_bytes());
+        }
+    }
+
+    #[test]
+    fn the_noise_is_as_wide_as_the_formula_says() {
+        // Records of ±128 only, where the noise is the widest: its variance is that of the three
+        // roundings and the Gaussian, each at its largest.
+        let shape = Shape::new(40_000, 8).expect("a shape");
+        let table: Vec<u8> = (0..shape.table_bytes()).map(|_| 0x80).collect();
+        let server = Lwe::prepare(shape, 20, &table, &Preparation::quiet([5; 32])).expect("one");
+        let client = Lwe::client(server.setup(), server.hint()).expect("its own setup");
+        let layout = client.layout;
+        let mut rng = Counting(0);
+        let (mut sum, mut squares, mut count) = (0.0, 0.0, 0.0);
+        for _ in 0..40 {
+            let (query, state) = client.encrypt(777, &mut rng);
+            let answer = server.answer(&query).expect("an honest query");
+            let noisy = state.noisy(&answer).expect("an honest answer");
+            for word in noisy.iter() {
+                let noise = f64::from(word.wrapping_sub(0x80 << 24) as i32);
+                sum += noise;
+                squares += noise * noise;
+                count += 1.0;
+            }
+        }
+        let columns = layout.columns as f64;
+        let gaussian = 128f64.powi(2) * 6.4f64.powi(2) * columns;
+        let query = 128f64.powi(2) * (4f64.powi(layout.query_drop as i32) + 2.0) / 12.0 * columns;
+        let hint = 4f64.powi(layout.hint_drop as i32) / 12.0 * 6.4f64.powi(2) * N as f64;
+        let answer = 4f64.powi(16) / 12.0;
+        let expected = (gaussian + query + hint + answer).sqrt();
+        let deviation = (squares / count).sqrt();
+        // A query's noise is nearly the same in every row here: 40 independent samples of most of
+        // it, a standard error of 11 %.
+        assert!((deviation / expected - 1.0).abs() < 0.45, "{deviation} instead of {expected}");
+        assert!((sum / count).abs() < 0.8 * expected, "biased by {}", sum / count);
+        // And far from the 2²³ where bytes would come out wrong.
+        assert!(8.0 * expected < 2f64.powi(23), "{expected}");
     }
 }

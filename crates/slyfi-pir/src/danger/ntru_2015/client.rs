@@ -13,6 +13,7 @@ use crate::danger::ntru_2015::server::{read, write};
 use crate::error::{IndexOutOfRange, SetupError, WireError};
 use crate::retrieved::Retrieved;
 use crate::scheme::{Client, Query, QueryState, Sizes};
+use crate::select::{copy_row, is_within};
 use crate::setup::{SchemeId, Setup};
 use crate::wire::{self, HEADER};
 
@@ -32,12 +33,6 @@ impl Ntru2015Client {
         let layout = Layout::new(setup.shape, setup.layout)?;
         Ok(Ntru2015Client { setup: *setup, sizes: layout.sizes(), layout })
     }
-}
-
-/// 1 if `index` is one of the `count` from `first` on, else 0, without a branch. All below 2⁶³.
-fn is_within(index: u64, first: u64, count: u64) -> u64 {
-    let offset = index.wrapping_sub(first);
-    (!offset & offset.wrapping_sub(count)) >> 63
 }
 
 impl Client for Ntru2015Client {
@@ -117,14 +112,10 @@ impl QueryState for NtruState {
         let row_bytes = layout.shape().row_bytes();
         let mut row = vec![0u8; row_bytes];
         let mut block = Vec::with_capacity(layout.groups * row_bytes);
-        for (at, planes) in (self.first..).zip(ciphertexts.chunks_exact(PLANES)) {
-            let opened = self.open(planes);
-            let mask = (is_within(self.index, at, 1) as u8).wrapping_neg();
-            for (out, byte) in row.iter_mut().zip(&opened) {
-                *out |= byte & mask;
-            }
-            block.extend(opened);
+        for planes in ciphertexts.chunks_exact(PLANES) {
+            block.extend(self.open(planes));
         }
+        copy_row(self.index, self.first, &block, &mut row);
         // Beyond the table's end the square is empty. Only the length that is handed on depends on it.
         let rows = (layout.shape().rows() - self.first).min(layout.groups as u64);
         block.truncate(rows as usize * row_bytes);
