@@ -41,7 +41,11 @@ const BESIDES: &[(&str, &str, &str)] = &[
     ("slyfi-rivals", "slyfi-wire", "open Wi-Fi is made of 802.11 headers, rivals of the carrier"),
     ("slyfi-capture", "slyfi-ciphers", "decryption with known keys"),
     ("slyfi-lab", "slyfi-aes", "the cost study measures CCMP on hardware AES and on software AES"),
-    ("slyfi-tracedge", "slyfi-linux", "tables are mapped files; the service needs clock and randomness"),
+    (
+        "slyfi-tracedge",
+        "slyfi-linux",
+        "tables are mapped files; the service needs clock and randomness",
+    ),
     ("slyfi-bare", "slyfi-wire", "the packet air's wrapping is wire's radiotap header"),
     ("slyfi-bare", "slyfi-aes", "reports which kernels run"),
     ("slyfi", "slyfi-core", "`vectors check` and the demo drive the machines themselves"),
