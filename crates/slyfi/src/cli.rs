@@ -126,6 +126,10 @@ Examples:
     /// Check files of test vectors.
     #[command(subcommand, hide = true)]
     Vectors(VectorsCommand),
+    /// Log on to a hotspot without saying who one is, and catch an operator that tries to find out.
+    #[cfg(feature = "tracedge")]
+    #[command(subcommand)]
+    Tracedge(crate::commands::tracedge::TracedgeCommand),
 }
 
 /// Arguments of `ap`, and of `join` besides its own.

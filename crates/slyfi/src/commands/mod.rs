@@ -6,6 +6,8 @@ mod decrypt;
 mod lab;
 mod pair;
 mod query;
+#[cfg(feature = "tracedge")]
+pub mod tracedge;
 mod vectors;
 
 use crate::cli::{Cli, Command, TargetArgs};
@@ -34,6 +36,8 @@ pub fn run(cli: &Cli) -> Result<()> {
         Command::Decrypt(args) => decrypt::run(args),
         Command::Lab(command) => lab::run(command, paint),
         Command::Vectors(command) => vectors::run(command),
+        #[cfg(feature = "tracedge")]
+        Command::Tracedge(command) => tracedge::run(command, paint),
     }
 }
 

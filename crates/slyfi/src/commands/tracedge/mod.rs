@@ -1,0 +1,146 @@
+//! `slyfi tracedge …`: logging on without saying who one is. The protocol is docs/tracedge.md, the
+//! library slyfi-tracedge; here are arguments and words.
+
+mod demo;
+mod evidence;
+mod plan;
+
+use clap::{Args, Subcommand};
+use slyfi_link::{Error, ErrorKind, Result};
+use std::path::PathBuf;
+
+use crate::output::Paint;
+
+/// `tracedge …`
+#[derive(Debug, Subcommand)]
+pub enum TracedgeCommand {
+    /// Show it: an honest operator and a cheating one, subscribers who log on, what the operators saw,
+    /// and how the cheat was caught and proved.
+    #[command(after_help = "\
+Examples:
+  slyfi tracedge demo
+  slyfi tracedge demo --subscribers 20000 --out /tmp/demo
+  slyfi tracedge verify-evidence slyfi-tracedge-demo/evidence.te --operator ID")]
+    Demo(DemoArgs),
+    /// Check a file of evidence against an operator: offline, trusting nobody.
+    #[command(after_help = "\
+Exit code 0: it proves that the operator cheated. 5: it proves nothing.
+
+Example:
+  slyfi tracedge verify-evidence evidence.te --operator 6a3c…  --table 000000000007.table")]
+    VerifyEvidence(VerifyArgs),
+    /// Say what serving so many subscribers takes, from rates measured on this machine.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge plan --subscribers 1e8 --logins-per-s 500 --machine-cores 64 --machine-cost 6000")]
+    Plan(PlanArgs),
+}
+
+/// Arguments of `tracedge demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// How many subscribers each operator has.
+    #[arg(long, default_value_t = 100_000, value_name = "N")]
+    pub subscribers: u64,
+    /// How many random rows a subscriber audits.
+    #[arg(long, default_value_t = 4, value_name = "K")]
+    pub audits: u32,
+    /// Where to save the evidence and the public files that go with it.
+    #[arg(long, value_name = "DIR", default_value = "slyfi-tracedge-demo")]
+    pub out: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tracedge verify-evidence`.
+#[derive(Debug, Args)]
+pub struct VerifyArgs {
+    /// The evidence.
+    pub file: PathBuf,
+    /// The operator's id, known from elsewhere: 64 hexadecimal digits.
+    #[arg(long, value_name = "ID")]
+    pub operator: String,
+    /// The epoch's table, where the evidence needs it.
+    #[arg(long, value_name = "FILE")]
+    pub table: Option<PathBuf>,
+    /// The epoch's list of keys, where the evidence needs it.
+    #[arg(long, value_name = "FILE")]
+    pub keys: Option<PathBuf>,
+    /// The epoch's retrieval hint, where the evidence needs it.
+    #[arg(long, value_name = "FILE")]
+    pub hint: Option<PathBuf>,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tracedge plan`.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// How many subscribers: 10000000 or 1e7.
+    #[arg(long, value_name = "N", value_parser = count)]
+    pub subscribers: u64,
+    /// How many logins a second, each with its retrieval.
+    #[arg(long, value_name = "N", value_parser = rate)]
+    pub logins_per_s: f64,
+    /// How many random rows a subscriber audits with each login.
+    #[arg(long, default_value_t = 1, value_name = "K")]
+    pub audits: u32,
+    /// The length of an epoch, minutes.
+    #[arg(long, default_value_t = 60, value_name = "MINUTES")]
+    pub epoch_minutes: u32,
+    /// How private retrieval is done.
+    #[arg(long, default_value = "hintless", value_parser = ["hintless", "lwe"])]
+    pub scheme: String,
+    /// Cores of one machine like this one.
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub machine_cores: u32,
+    /// What such a machine costs, dollars.
+    #[arg(long, value_name = "DOLLARS", default_value_t = 2_000.0)]
+    pub machine_cost: f64,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+fn count(text: &str) -> std::result::Result<u64, String> {
+    let n: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    let most = 4_294_967_296.0;
+    if n.fract() == 0.0 && (1.0..=most).contains(&n) {
+        // Whole and far below 2^53: the conversion is exact.
+        Ok(n as u64)
+    } else {
+        Err(format!("a table has 1 to {most} rows"))
+    }
+}
+
+fn rate(text: &str) -> std::result::Result<f64, String> {
+    let n: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    if n.is_finite() && n > 0.0 { Ok(n) } else { Err("a rate is above zero".to_owned()) }
+}
+
+/// Runs one of them.
+pub fn run(command: &TracedgeCommand, paint: Paint) -> Result<()> {
+    match command {
+        TracedgeCommand::Demo(args) => demo::run(args, paint),
+        TracedgeCommand::VerifyEvidence(args) => evidence::verify(args, paint),
+        TracedgeCommand::Plan(args) => plan::run(args, paint),
+    }
+}
+
+/// A failure of the library, which says itself what is wrong.
+fn failed(what: &str, e: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::System, format!("{what}: {e}"), "")
+}
+
+/// Bytes for people.
+fn bytes(n: f64) -> String {
+    match n {
+        n if n < 1e3 => format!("{n:.0} B"),
+        n if n < 1e6 => format!("{:.1} kB", n / 1e3),
+        n if n < 1e9 => format!("{:.1} MB", n / 1e6),
+        n if n < 1e12 => format!("{:.1} GB", n / 1e9),
+        n => format!("{:.1} TB", n / 1e12),
+    }
+}
