@@ -2,7 +2,7 @@
 """Boots the image without an operating system in QEMU and holds it to what it claims.
 
     python3 tests/system/bare.py --image IMAGE --twin TWIN --bin SLYFI [--cache DIR] [CLAIM ...]
-    python3 tests/system/bare.py --image IMAGE --twin TWIN --measure OUT.json [--rounds N] [--kvm]
+    python3 tests/system/bare.py --image IMAGE --twin TWIN --measure OUT.json [--rounds N]
     python3 tests/system/bare.py --image IMAGE --twin TWIN --write-baseline
 
 `cargo xtask bare` builds the programs and calls this. The last line is the total.
@@ -58,7 +58,6 @@ def main():
     p.add_argument("--keep", metavar="DIR", help="keep logs of a run with failures there")
     p.add_argument("--measure", metavar="FILE", help="measure all pairings instead, into FILE")
     p.add_argument("--rounds", type=int, default=7, help="repetitions of each pairing and size")
-    p.add_argument("--kvm", action="store_true", help="with --measure: also time CCM under KVM")
     p.add_argument("--write-baseline", action="store_true",
                    help="count instructions and write results/bare_icount.json")
     a = p.parse_args()
@@ -67,7 +66,7 @@ def main():
     failed = 1
     try:
         if a.measure:
-            measure.measure(bench, a.measure, a.rounds, a.kvm)
+            measure.measure(bench, a.measure, a.rounds)
             failed = 0
             return 0
         if a.write_baseline:
