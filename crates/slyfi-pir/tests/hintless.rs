@@ -74,7 +74,7 @@ fn retrieves_every_kind_of_row_of_every_kind_of_shape() {
 #[test]
 fn retrieves_from_tables_that_make_most_noise() {
     let shape = Shape::new(140_000, 32).expect("a shape");
-    for byte in [0x80, 0x7f, 0x00, 0xff] {
+    for byte in [0x80, 0x7f] {
         check(shape, 1, &vec![byte; shape.table_bytes()], &[0, 139_999]);
     }
 }

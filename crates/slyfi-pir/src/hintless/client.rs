@@ -49,6 +49,18 @@ impl Client for HintlessClient {
     }
 
     fn query(&self, index: u64, rng: &mut dyn SecureRandom) -> Result<Query, IndexOutOfRange> {
+        let (bytes, state) = self.ask(index, rng)?;
+        Ok(Query { bytes, state: Box::new(state) })
+    }
+}
+
+impl HintlessClient {
+    /// A query for row `index`, and what opens its answer.
+    fn ask(
+        &self,
+        index: u64,
+        rng: &mut dyn SecureRandom,
+    ) -> Result<(Vec<u8>, State), IndexOutOfRange> {
         let rows = self.setup.shape.rows();
         if index >= rows {
             return Err(IndexOutOfRange { rows });
@@ -86,7 +98,6 @@ impl Client for HintlessClient {
             sample(&mut random, &mut error);
             let mut product = RING.multiply(public, &secret);
             RING.write_integers(&mut product, &mut integers);
-            product.zeroize();
             for (j, (x, e)) in integers.iter().zip(error.iter()).enumerate() {
                 let here = ((number * DEGREE + j) as u64).ct_eq(&column);
                 let message = u64::conditional_select(&0, &one, here);
@@ -106,7 +117,7 @@ impl Client for HintlessClient {
             rows,
             row_bytes: self.setup.shape.row_bytes(),
         };
-        Ok(Query { bytes, state: Box::new(state) })
+        Ok((bytes, state))
     }
 }
 
@@ -122,7 +133,6 @@ struct State {
 
 impl Drop for State {
     fn drop(&mut self) {
-        self.secret.zeroize();
         self.index.zeroize();
         self.column.zeroize();
     }
@@ -159,7 +169,7 @@ impl QueryState for State {
 }
 
 /// The mean square of a garbled answer's noise, in units of 2^-20: honest noise has at most
-/// (2^20 · 2^-9/8.65)² = 56,000, noise of any other origin 2^24/12 = 1,400,000.
+/// (2^20 · 2^-9/9)² = 52,000, noise of any other origin 2^24/12 = 1,400,000.
 const GARBLED: u64 = 300_000;
 
 impl State {
@@ -197,5 +207,55 @@ fn sample(random: &mut ChaCha20Rng, out: &mut [i32]) {
     gauss::fill(random, &mut words);
     for (out, word) in out.iter_mut().zip(words.iter()) {
         *out = *word as i32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hintless::{Hintless, HintlessServer};
+    use crate::prepare::Preparation;
+    use crate::scheme::{Scheme, Server};
+    use crate::shape::Shape;
+
+    struct Seeded(ChaCha20Rng);
+
+    impl SecureRandom for Seeded {
+        fn fill(&mut self, out: &mut [u8]) {
+            use chacha20::rand_core::Rng;
+            self.0.fill_bytes(out);
+        }
+    }
+
+    /// The mean square of the noise of `count` answers, over what [`Layout::noise_variance`] says.
+    fn noise(server: &HintlessServer, client: &HintlessClient, square: f64, count: u64) -> f64 {
+        let mut rng = Seeded(ChaCha20Rng::from_seed([5; 32]));
+        let mut sum = 0;
+        for index in 0..count {
+            let (query, state) = client.ask(index, &mut rng).expect("a row");
+            let answer = server.answer(&query).expect("an answer");
+            let body = wire::body(SchemeId::Hintless, &answer, answer.len()).expect("a body");
+            let mut column = Vec::new();
+            sum += body.chunks_exact(BLOCK_BYTES).map(|b| state.open(b, &mut column)).sum::<u64>();
+        }
+        let bytes = count * (client.layout.blocks * DEGREE) as u64;
+        let measured = sum as f64 / bytes as f64 / 4f64.powi(ANSWER_A_BITS as i32);
+        measured / client.layout.noise_variance(square)
+    }
+
+    #[test]
+    fn noise_is_what_the_analysis_says() {
+        // As many columns as a query of 23 bits serves, so that its rounding weighs as in a large
+        // table; and the bytes that make the most noise.
+        let shape = Shape::new(529, 2048).expect("a shape");
+        for (byte, square) in [(0x80, 128.0f64.powi(2)), (0x01, 1.0)] {
+            let table = vec![byte; shape.table_bytes()];
+            let server = Hintless::prepare(shape, 1, &table, &Preparation::quiet([4; 32]))
+                .expect("a server");
+            let client = Hintless::client(server.setup(), None).expect("a client");
+            assert_eq!((client.layout.columns, client.layout.query_bits), (529, 23));
+            let ratio = noise(&server, &client, square, 8);
+            assert!((0.8..1.25).contains(&ratio), "{ratio} times the variance for {byte}");
+        }
     }
 }

@@ -184,7 +184,7 @@ mod tests {
         let layout = Layout::new(shape, 1).expect("a layout");
         assert_eq!((layout.columns, layout.column_bytes), (2100, 2010));
         let table: Vec<u8> =
-            (0..shape.table_bytes() as u64).map(|i| (i * i * 31 >> 7) as u8).collect();
+            (0..shape.table_bytes() as u64).map(|i| ((i * i * 31) >> 7) as u8).collect();
         let publics = public::query_polynomials(&[5; 32], layout.polynomials());
         let multipliers = Multipliers::new(&publics);
         let mut scratch = Scratch::new();

@@ -21,16 +21,17 @@
 //! From `5^(d/2−1)` down to `1` this leaves `s`; from `−5^(d/2−1)` down to `−1` it leaves `τ_(−1)(s)`,
 //! which a second key leads to `s`. Both keys come fresh with every query.
 //!
-//! `w` is public, and all `Â` and digits depend on `w` and the table alone: [`Packing::prepare`] finds
+//! `w` is public, and all `Â` and digits depend on `w` and the table alone: [`Packing::chain`] finds
 //! the `d − 1` digits of each block ahead of time. What is left for a query is
 //! `B − Σ_g digit_g · τ_g(y)`, in the transformed domain and in [`GaloisOrder`] a sum of products of
 //! the digits with rotations of one vector: [`accumulate`].
 //!
 //! All `Â_g` together are one two-dimensional transform. At the point ψ^u, `Â_g` is
 //! `1/d · Σ_r ψ^(ur) · A_r(ψ^(ug))`: the transform over `r` of the values of all `A_r` at one point
-//! `ψ^(ug)`, read at the point `ψ^u`. [`Columns`] are these transforms, and [`Columns::diagonal`] reads.
+//! `ψ^(ug)`, read at the point `ψ^u`. [`Columns`] are these transforms.
 
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
+use zeroize::Zeroizing;
 
 use super::parameters::BASE_BITS;
 use crate::error::PrepareError;
@@ -253,7 +254,7 @@ pub fn make_key(
     error: &[i32],
     g: usize,
 ) -> Evaluations {
-    let mut key = ring.from_small(&automorphism(secret, g));
+    let mut key = ring.from_small(&Zeroizing::new(automorphism(secret, g)));
     ring.scale(&mut key, 1 << BASE_BITS);
     ring.add(&mut key, &ring.from_small(error));
     ring.multiply_add(&mut key, public, &ring.from_small(secret));
@@ -439,7 +440,7 @@ mod tests {
             let noise = scene.noise(3, &secret);
             // d − 1 switches of d products: digits below 2^24 by errors of at most 3, and remainders
             // below 2^24 by secrets of at most 1.
-            let bound = (DEGREE * DEGREE) as i64 * 4 << 24;
+            let bound = ((DEGREE * DEGREE) as i64 * 4) << 24;
             assert!(noise.iter().all(|x| x.abs() < bound), "{noise:?}");
             // And it is what the analysis says: within a factor of two of its standard deviation.
             let mean = noise.iter().map(|x| (*x as f64).powi(2)).sum::<f64>() / DEGREE as f64;
@@ -454,7 +455,7 @@ mod tests {
         let mut scene = Scene::new(1);
         let other: Vec<i32> = scene.secret.iter().map(|s| -s).collect();
         let noise = scene.noise(3, &other);
-        let bound = (DEGREE * DEGREE) as i64 * 4 << 24;
+        let bound = ((DEGREE * DEGREE) as i64 * 4) << 24;
         assert!(noise.iter().filter(|x| x.abs() > bound).count() > DEGREE / 2, "{noise:?}");
     }
 

@@ -3,21 +3,25 @@
 //! The noise of an answer, as a fraction of the modulus, is the sum of four independent parts of
 //! mean 0; `m` columns, bytes read as −128 … 127, base `B = 2^25`:
 //!
-//! | part | variance |
-//! |---|---|
-//! | the query's rounding to `t` bits, summed over a row | at most `m · 128² · 2^(−2t)/12` |
-//! | the key switches of [`packing`](super::packing) | `(d−1) · d · ((q/B)²σ² + B²σ²) / (12q²)` |
-//! | the answer's rounding of `a` to 20 bits, times the secret | `d · σ² · 2^(−40)/12` |
-//! | the answer's rounding of `b` to 12 bits | `2^(−24)/12` |
+//! | part | variance | at 10⁷ rows |
+//! |---|---|---|
+//! | the query's rounding to `t` bits, and its error, weighted by a row's bytes | at most `m · 128² · (2^(−2t)/12 + σ²/q²)` | 2^(−26.7) |
+//! | the key switches of [`packing`](super::packing) | `(d−1) · d · ((q/B)²σ² + B²σ²) / (12q²)` | 2^(−25.2) |
+//! | the answer's rounding of `a` to 20 bits, times the secret | `d · σ² · 2^(−40)/12` | 2^(−27.2) |
+//! | the answer's rounding of `b` to 12 bits | `2^(−24)/12` | 2^(−27.6) |
 //!
-//! A byte comes out wrong if the sum exceeds 2⁻⁹. [`Layout::new`] takes the fewest bits `t` that keep
-//! the standard deviation below 2⁻⁹/8.65, so that a *whole answer* of up to 2^17 bytes fails with a
-//! probability below 2⁻⁴⁰; a test adds the table above up. (The query's own error of σ/q is nothing
-//! beside its rounding.)
+//! Uniform and Gaussian noise is sub-Gaussian with its own variance V, and so are weighted sums: a byte
+//! comes out wrong, which takes a sum above 2⁻⁹, with probability at most `2·exp(−2^(−18)/2V)`, and an
+//! answer by the union bound with at most that times its bytes ([`Layout::failure_log2`]). [`Layout::new`]
+//! takes the fewest bits `t` for which that is below 2⁻⁴⁰ for answers of any length.
+//!
+//! The first row holds for any table. The second takes the digits of the switched polynomials for
+//! uniform; they are those of the table's products with random public polynomials.
 
 use std::sync::LazyLock;
 
 use crate::error::Unsupported;
+use crate::lwe::gauss::SIGMA;
 use crate::ring::{GaloisOrder, Ring};
 use crate::scheme::Sizes;
 use crate::shape::Shape;
@@ -43,7 +47,7 @@ pub const MAX_BLOCKS: u32 = 64;
 pub const MAX_COLUMNS: u64 = 1 << 22;
 
 /// How many columns a query of 26 bits serves; each bit more serves four times as many.
-const COLUMNS_AT_26_BITS: u64 = 46_000;
+const COLUMNS_AT_26_BITS: u64 = 34_000;
 
 /// The ring that everything happens in, and the order of its points.
 pub(super) static RING: LazyLock<Ring> = LazyLock::new(|| Ring::new(DEGREE, PRIMES));
@@ -86,7 +90,7 @@ impl Layout {
         }
         // 2^22 columns need 30 bits; below 16 bits nothing is worth saving.
         let query_bits = (16..=30)
-            .find(|bits| columns << 32 <= COLUMNS_AT_26_BITS << 2 * (bits + 16 - 26))
+            .find(|bits| columns << 32 <= COLUMNS_AT_26_BITS << (2 * (bits + 16 - 26)))
             .ok_or(Unsupported("too many columns: take more blocks, or split the table"))?;
         Ok(Layout {
             blocks: blocks as usize,
@@ -126,6 +130,28 @@ impl Layout {
         }
     }
 
+    /// The variance of an answer's noise, as a fraction of the modulus, for a table whose bytes, read
+    /// as signed numbers, have the mean square `byte_square`: at most 128².
+    pub fn noise_variance(&self, byte_square: f64) -> f64 {
+        let (d, q) = (DEGREE as f64, RING.modulus() as f64);
+        let base = 2f64.powi(BASE_BITS as i32);
+        let uniform = |bits: u32| 4f64.powi(-(bits as i32)) / 12.0;
+        let query = uniform(self.query_bits) + (SIGMA / q).powi(2);
+        let switches =
+            (d - 1.0) * d * ((q / base).powi(2) + base.powi(2)) * SIGMA.powi(2) / (12.0 * q * q);
+        self.columns as f64 * byte_square * query
+            + switches
+            + d * SIGMA.powi(2) * uniform(ANSWER_A_BITS)
+            + uniform(ANSWER_B_BITS)
+    }
+
+    /// A bound on the probability that any byte of an answer comes out wrong, as log₂.
+    pub fn failure_log2(&self) -> f64 {
+        let half_spacing = 2f64.powi(-1 - PLAIN_BITS as i32);
+        let exponent = half_spacing.powi(2) / (2.0 * self.noise_variance(128.0 * 128.0));
+        (2.0 * (self.blocks * DEGREE) as f64).log2() - exponent * core::f64::consts::LOG2_E
+    }
+
     /// How many polynomials the columns' ciphertexts fill.
     pub fn polynomials(&self) -> usize {
         self.columns.div_ceil(DEGREE)
@@ -146,33 +172,38 @@ pub const BLOCK_BYTES: usize = DEGREE * (ANSWER_A_BITS + ANSWER_B_BITS) as usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lwe::gauss::SIGMA;
-
-    /// The variance of an answer's noise, as a fraction of the modulus: the table in this module's
-    /// documentation.
-    fn variance(columns: f64, bits: i32) -> f64 {
-        let (d, q) = (DEGREE as f64, RING.modulus() as f64);
-        let base = 2f64.powi(BASE_BITS as i32);
-        let uniform = |bits: i32| 4f64.powi(-bits) / 12.0;
-        let query = columns * 128.0f64.powi(2) * (uniform(bits) + (SIGMA / q).powi(2));
-        let switches =
-            (d - 1.0) * d * ((q / base).powi(2) + base.powi(2)) * SIGMA.powi(2) / (12.0 * q * q);
-        let a = d * SIGMA.powi(2) * uniform(ANSWER_A_BITS as i32);
-        query + switches + a + uniform(ANSWER_B_BITS as i32)
-    }
+    use crate::security::primal_usvp;
 
     #[test]
     fn whole_answers_fail_less_often_than_two_to_the_minus_40() {
-        for bits in 16..=30 {
-            let columns = COLUMNS_AT_26_BITS as f64 * 4f64.powi(bits - 26);
-            let ratio = 2f64.powi(-9) / variance(columns, bits).sqrt();
-            // P(|x| > r·σ) < √(2/π)/r · exp(−r²/2) for a Gaussian, times the bytes of an answer.
-            let one = (2.0 / core::f64::consts::PI).sqrt() / ratio * (-ratio * ratio / 2.0).exp();
-            let whole = one * f64::from(MAX_BLOCKS) * DEGREE as f64;
-            assert!(whole.log2() < -40.0, "{bits} bits: 2^{}", whole.log2());
+        // Below 19 bits there is not one column of a table.
+        for bits in 19..=30 {
+            let most = (COLUMNS_AT_26_BITS as f64 * 4f64.powi(bits - 26)) as usize;
+            for blocks in [1, MAX_BLOCKS as usize] {
+                let layout = Layout {
+                    blocks,
+                    rows_per_column: 1,
+                    column_bytes: blocks * DEGREE,
+                    columns: most,
+                    query_bits: bits as u32,
+                };
+                assert!(layout.failure_log2() < -40.0, "{bits}: {}", layout.failure_log2());
+                // One bit less, and the claim would be false.
+                let rough = Layout { query_bits: bits as u32 - 1, ..layout };
+                assert!(rough.failure_log2() > -40.0, "{bits}: {}", rough.failure_log2());
+            }
         }
-        // A bit less for as many columns, and the claim would be false.
-        assert!(2f64.powi(-9) / variance(COLUMNS_AT_26_BITS as f64, 25).sqrt() < 8.0);
+    }
+
+    #[test]
+    fn the_lattice_is_harder_than_the_public_hint_schemes() {
+        // The keys are the easier half: the query's words are rounded, which only adds noise. An
+        // attacker may take as many samples as he likes.
+        let hardness =
+            primal_usvp(DEGREE as u32, (RING.modulus() as f64).log2(), SIGMA, 4 * DEGREE as u32);
+        assert!((415..=430).contains(&hardness.block_size), "{hardness:?}");
+        let lwe = primal_usvp(1024, 32.0, SIGMA, 4 * 1024);
+        assert!(hardness.core_svp_log2 > lwe.core_svp_log2 + 20.0, "{hardness:?} {lwe:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The ring: residues modulo two primes side by side, and the way back to integers.
 
-use zeroize::Zeroize;
+use zeroize::Zeroizing;
 
 use super::modulus::Factor;
 use super::modulus::Modulus;
@@ -18,9 +18,9 @@ pub struct Ring {
 }
 
 /// A polynomial as its values modulo each prime: `d` residues modulo the first, then `d` modulo the
-/// second, in the order of [`Ntt`].
+/// second, in the order of [`Ntt`]. Erased when dropped: it may be a secret.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Evaluations(Vec<u32>);
+pub struct Evaluations(Zeroizing<Vec<u32>>);
 
 impl Ring {
     /// The ring of degree `degree` modulo the product of `primes`.
@@ -53,7 +53,7 @@ impl Ring {
 
     /// The polynomial without coefficients.
     pub fn zero(&self) -> Evaluations {
-        Evaluations(vec![0; PRIMES * self.degree()])
+        Evaluations(Zeroizing::new(vec![0; PRIMES * self.degree()]))
     }
 
     /// A polynomial given by its values.
@@ -62,7 +62,7 @@ impl Ring {
     /// If there are not [`PRIMES`] times `d` of them, or they are not reduced.
     pub fn evaluations(&self, values: Vec<u32>) -> Evaluations {
         assert_eq!(values.len(), PRIMES * self.degree(), "one value for each point and prime");
-        let values = Evaluations(values);
+        let values = Evaluations(Zeroizing::new(values));
         for (values, transform) in values.by_prime().into_iter().zip(&self.transforms) {
             assert!(values.iter().all(|v| *v < transform.modulus().prime()), "values are residues");
         }
@@ -204,12 +204,6 @@ impl Evaluations {
         let half = self.0.len() / PRIMES;
         let (first, second) = self.0.split_at_mut(half);
         [first, second]
-    }
-}
-
-impl Zeroize for Evaluations {
-    fn zeroize(&mut self) {
-        self.0.zeroize();
     }
 }
 
