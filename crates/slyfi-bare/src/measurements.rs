@@ -62,13 +62,15 @@
 //! | `n` | bytes |
 //! | `seal`, `open` | instructions or ticks for one message |
 //!
-//! `verdict`: `{"bar": "bare's encryption overhead <= Linux's at every n", "by": "icount", "holds":
-//! bool, "n": [{"n", "bare", "linux"}]}`, the `overhead` of both in instructions for each sealed
-//! packet. Beside it `work` and `by_time` are objects with `holds` and `n` of the same kind: without
-//! waiting, and by `d3 − d2` of the pairings with the same client, in nanoseconds for the burst.
+//! `verdict`: `{"bar": "bare's encryption overhead <= Linux's at every n", "by": "time", "holds": bool,
+//! "n": [{"n", "client", "bare", "linux"}]}`: the median of `d3 − d2` in nanoseconds of both systems
+//! as servers of the same client. Beside it `instructions` and `work` are objects with `holds` and
+//! `n` of the same kind, of the `overhead` and the `work` of the icount objects.
 //!
 //! # What the overhead contains
 //! Both systems wait, or queue, when the card takes packets more slowly than they are made, which is
 //! the case for clear ones. Encryption then runs while they would wait anyway, and D3 − D2 is less
 //! than what sealing costs. On the image that time is known (`w2`, `w3`); on Linux it is the queueing
-//! discipline's work and cannot be told apart, so `work` compares the image without it to Linux with it.
+//! discipline's work and cannot be told apart, so `work` compares the image without it to Linux with
+//! it. How long the image waits depends on how fast the host serves the card, also where instructions
+//! are counted: `overhead` is noisier than `work`.
