@@ -3,7 +3,8 @@
 #
 # New inputs go to fuzz/found/TARGET, failing ones to fuzz/artifacts; the committed corpus is only
 # read. `MERGE=1 fuzz/run.sh TARGET` writes the smallest set of inputs that reaches the same code
-# back to the corpus.
+# back to the corpus. `SEEDS=DIR` begins from other inputs, too, for instance other people's captures
+# cut to some kilobytes; what is found then must not be committed.
 set -eu
 cd "$(dirname "$0")"
 
@@ -26,6 +27,12 @@ export RUSTFLAGS
 cargo build --release --target "$triple" --bin "$target"
 program=${CARGO_TARGET_DIR:-target}/$triple/release/$target
 
+# Whole captures need more room than one frame or a list of decisions.
+case $target in
+capture | hostile_peer) longest=4096 ;;
+*) longest=1500 ;;
+esac
+
 mkdir -p "corpus/$target" "found/$target" artifacts
 if [ "${MERGE:-}" = 1 ]; then
     smaller=$(mktemp -d)
@@ -38,9 +45,9 @@ if [ "${MERGE:-}" = 1 ]; then
 fi
 
 echo "$target: fuzzing for $seconds s"
-if "$program" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=1500 \
+if "$program" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=$longest \
     -len_control=0 -artifact_prefix="artifacts/$target-" -print_final_stats=1 \
-    "found/$target" "corpus/$target"; then
+    "found/$target" "corpus/$target" ${SEEDS:+"$SEEDS"}; then
     echo "$target: no failing input"
 else
     echo "$target: FAILED; the input is the newest file fuzz/artifacts/$target-*" >&2

@@ -6,6 +6,7 @@
 //!   protected --> the keys of its two ends, of its network, given ones --> Opened or Refused
 //! ```
 
+mod fils;
 mod fragments;
 mod frame_key;
 mod learn;

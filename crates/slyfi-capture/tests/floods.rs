@@ -85,6 +85,7 @@ fn a_million_transmitters_do_not_fill_the_memory_and_the_real_one_is_still_follo
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
 fn forged_names_and_nonces_cost_little_time_and_hide_nothing() {
     let plan = Plan::new(Suite::VERSION_2, 2, 2, 4);
     let phrase: Key = format!("wpa-pwd:{PASSPHRASE}").parse().unwrap();

@@ -9,12 +9,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// How many frames each capture has that are protected, and how many of them tshark 4.0 opens. It has
-/// no SHA-512, and no key for: a group key in WPA's AES-wrapped or RSN's RC4-encrypted key
+/// no SHA-512, no FILS, and no key for: a group key in WPA's AES-wrapped or RSN's RC4-encrypted key
 /// data or under a 256-bit KEK, one that a station gets when it wakes up, and four addresses; behind
 /// RSNXE it finds no FT key.
 const CASES: &[(&str, u64, usize)] = &[
     ("ccmp-256", 36, 35),
     ("extended-key-id", 47, 47),
+    ("fils-sha256", 47, 0),
+    ("fils-sha384", 43, 0),
     ("fragments-tkip", 57, 57),
     ("ft-psk-over-ds", 76, 76),
     ("ft-sae", 94, 94),

@@ -12,6 +12,7 @@
 
 pub mod authenticator;
 pub mod eapol;
+pub mod fils;
 pub mod ft;
 pub mod group_key;
 pub mod kde;
@@ -23,6 +24,7 @@ pub mod profile;
 pub mod psk;
 pub mod ptk;
 pub mod rsn;
+pub mod siv;
 pub mod suite;
 pub mod supplicant;
 pub mod tdls;

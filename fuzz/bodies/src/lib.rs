@@ -41,5 +41,21 @@ pub mod stored;
 #[cfg(feature = "machines")]
 pub mod wifi_open;
 
+#[cfg(feature = "ciphers")]
+pub mod ccm;
+#[cfg(feature = "ciphers")]
+pub mod handshake;
+#[cfg(feature = "ciphers")]
+pub mod link_ciphers;
+#[cfg(feature = "ciphers")]
+pub mod sbkh;
+
+#[cfg(feature = "capture")]
+pub mod capture;
+#[cfg(feature = "capture")]
+pub mod hostile_peer;
+#[cfg(feature = "capture")]
+pub mod key_file;
+
 pub use choices::Choices;
 pub use replay::{Failure, replay};

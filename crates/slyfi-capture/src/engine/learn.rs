@@ -3,9 +3,9 @@
 use super::pair::GroupKey;
 use super::{Address, Engine, Outcome, Refusal};
 use slyfi_ciphers::bip::{self, BipSuite};
-use slyfi_ciphers::handshake::KeyBytes;
 use slyfi_ciphers::handshake::ft::FAST_TRANSITION;
 use slyfi_ciphers::handshake::tdls::{LINK_IDENTIFIER, SetUp};
+use slyfi_ciphers::handshake::{KeyBytes, fils};
 use slyfi_wire::Reader;
 use slyfi_wire::element::{self, Element, Elements};
 use slyfi_wire::ieee80211::{MacHeader, management};
@@ -99,6 +99,7 @@ impl Engine {
             }
             management::ASSOCIATION_REQUEST => {
                 self.association(receiver.0, transmitter.0, after(4));
+                self.fils_association(receiver.0, transmitter.0, true, body, 4);
             }
             // With FT the response names the holders of the keys, should message 2 be missing.
             management::ASSOCIATION_RESPONSE => {
@@ -106,17 +107,20 @@ impl Engine {
                     pair.transition_elements(after(6));
                     Vec::new()
                 });
+                self.fils_association(transmitter.0, receiver.0, false, body, 6);
             }
             management::REASSOCIATION_REQUEST => {
                 self.association(receiver.0, transmitter.0, after(10));
                 self.with_pair(receiver.0, transmitter.0, |pair, ends, masters| {
                     pair.ft_reassociation(5, after(10), ends, masters)
                 });
+                self.fils_association(receiver.0, transmitter.0, true, body, 10);
             }
             management::REASSOCIATION_RESPONSE => {
                 self.with_pair(transmitter.0, receiver.0, |pair, ends, masters| {
                     pair.ft_reassociation(6, after(6), ends, masters)
                 });
+                self.fils_association(transmitter.0, receiver.0, false, body, 6);
             }
             // Algorithm 2 is FT (§9.4.1.1); the station speaks in odd transactions.
             management::AUTHENTICATION if body.first_chunk() == Some(&[2, 0]) => {
@@ -124,6 +128,15 @@ impl Engine {
                 let (ap, station) =
                     if from_station { (receiver, transmitter) } else { (transmitter, receiver) };
                 self.ft_authentication(ap.0, station.0, after(6));
+            }
+            management::AUTHENTICATION if body.first_chunk() == Some(&fils::SHARED_KEY) => {
+                let from_station = receiver == bssid;
+                let (ap, station) =
+                    if from_station { (receiver, transmitter) } else { (transmitter, receiver) };
+                self.with_pair(ap.0, station.0, |pair, _, _| {
+                    pair.fils_authentication(from_station, after(6));
+                    Vec::new()
+                });
             }
             management::ACTION => self.transition_over_ds(body),
             _ => {}
@@ -173,6 +186,19 @@ impl Engine {
         self.with_pair(bssid, station, |pair, _, _| {
             pair.elements(elements);
             Vec::new()
+        });
+    }
+
+    fn fils_association(
+        &mut self,
+        access_point: Address,
+        station: Address,
+        from_station: bool,
+        body: &[u8],
+        fixed: usize,
+    ) {
+        self.with_pair(access_point, station, |pair, ends, masters| {
+            pair.fils_association(from_station, body, fixed, ends, masters)
         });
     }
 

@@ -1,10 +1,11 @@
 //! The key messages between two stations and the keys they lead to.
 
+use super::fils::Nonces;
 use super::frame_key::FrameKey;
 use super::masters::Masters;
 use super::transition::Transition;
 use slyfi_ciphers::handshake::eapol::DESCRIPTOR_WPA;
-use slyfi_ciphers::handshake::kde::{Kde, kdes};
+use slyfi_ciphers::handshake::kde::Kde;
 use slyfi_ciphers::handshake::ptk::Exchange;
 use slyfi_ciphers::handshake::rsn::WPA;
 use slyfi_ciphers::handshake::wrap::open_key_data;
@@ -28,6 +29,16 @@ pub(crate) enum GroupKey {
     Igtk(KeyBytes),
 }
 
+impl GroupKey {
+    pub(super) fn of(kde: Kde<'_>) -> Option<Self> {
+        match kde {
+            Kde::Gtk { key, .. } => Some(GroupKey::Gtk(key)),
+            Kde::Igtk { key, .. } => Some(GroupKey::Igtk(key)),
+            Kde::KeyId(_) | Kde::Pmkid(_) | Kde::Element { .. } => None,
+        }
+    }
+}
+
 /// A derived pairwise key.
 #[derive(Clone, Debug)]
 pub(crate) struct PairwiseKey {
@@ -46,6 +57,7 @@ pub(crate) struct Pair {
     pub rsn: Option<RsnElement>,
     pub messages: BTreeMap<&'static str, u64>,
     pub transition: Transition,
+    pub fils: Nonces,
 }
 
 /// The two ends and the network's names.
@@ -95,6 +107,9 @@ impl Pair {
         let mut keys = Vec::new();
         for view in views.into_iter().flatten() {
             keys.extend(self.message(&view, ends, masters));
+        }
+        if let Ok(view) = EapolKey::new_checked(packet, 0) {
+            keys.extend(self.fils_message(&view, ends, masters));
         }
         keys
     }
@@ -288,13 +303,7 @@ impl Pair {
             let gtk = data.get(..usize::from(key.key_length)).and_then(KeyBytes::new);
             return gtk.filter(|_| !pairwise).map(GroupKey::Gtk).into_iter().collect();
         }
-        kdes(data)
-            .filter_map(|kde| match kde {
-                Kde::Gtk { key, .. } => Some(GroupKey::Gtk(key)),
-                Kde::Igtk { key, .. } => Some(GroupKey::Igtk(key)),
-                Kde::KeyId(_) | Kde::Pmkid(_) | Kde::Element { .. } => None,
-            })
-            .collect()
+        GroupKey::all(data)
     }
 
     /// Says what was missing for a key; `None` when there is one.

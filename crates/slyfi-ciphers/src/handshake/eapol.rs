@@ -103,8 +103,8 @@ pub struct EapolKey<'a> {
 }
 
 impl<'a> EapolKey<'a> {
-    /// Looks at an EAPOL packet whose integrity code has `mic_len` bytes (16, 24 or 32). Bytes behind
-    /// its length are ignored.
+    /// Looks at an EAPOL packet whose integrity code has `mic_len` bytes: 16, 24 or 32, or 0 where
+    /// AES-SIV stands for it (FILS). Bytes behind its length are ignored.
     ///
     /// # Errors
     /// [`Malformed::Truncated`] when fields are missing; [`Malformed::Value`] when it is no EAPOL-Key
@@ -135,6 +135,10 @@ impl<'a> EapolKey<'a> {
         let mic = r.take(mic_len)?;
         let len = usize::from(r.u16_be()?);
         let data = r.take(len)?;
+        if mic_len == 0 {
+            // hostapd 2.10 counts padding here that it does not send as data.
+            r.rest();
+        }
         r.finish()?;
         Ok(EapolKey {
             frame,

@@ -5,7 +5,7 @@ use super::{Kdf, MicAlgorithm};
 
 /// An authentication and key management suite whose EAPOL-Key handshake is known here.
 ///
-/// FILS (types 14 to 17) is not: its keys come out of the association itself.
+/// FILS (types 14 to 17) is not: [`super::fils`] has what goes for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AkmSuite {
     /// 802.1X (type 1).
