@@ -47,6 +47,9 @@ fn message(packet: &[u8]) -> Message {
     EapolKey::new_checked(packet, 16).unwrap().message().unwrap()
 }
 
+/// What arrives of the n-th packet on the air.
+type Tamper<'a> = &'a mut dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>>;
+
 /// Both machines, what they installed, and the time.
 struct Pair {
     ap: Authenticator,
@@ -90,14 +93,14 @@ impl Pair {
     }
 
     /// Hands a packet to the station; returns its answer.
-    fn to_station(&mut self, packet: &[u8]) -> Result<Packet, Refusal> {
+    fn tell_station(&mut self, packet: &[u8]) -> Result<Packet, Refusal> {
         let answer = self.station.handle(packet, &mut self.rng)?;
         self.station_keys.extend(answer.pairwise);
         self.station_groups.extend(answer.group);
         Ok(answer.packet)
     }
 
-    fn to_ap(&mut self, packet: &[u8]) -> Result<(), Refusal> {
+    fn tell_ap(&mut self, packet: &[u8]) -> Result<(), Refusal> {
         match self.ap.handle(self.now, packet, &self.group, &mut self.rng)? {
             Progress::Keyed(key) => self.ap_keys.push(key),
             Progress::GroupConfirmed => self.confirmed += 1,
@@ -107,15 +110,15 @@ impl Pair {
     }
 
     /// Runs until nothing is to be done; `tamper` makes of every packet what arrives of it.
-    fn run(&mut self, tamper: &mut dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>>) -> Result<(), GivenUp> {
+    fn run(&mut self, tamper: Tamper<'_>) -> Result<(), GivenUp> {
         loop {
             while let Some(packet) = self.ap.poll() {
                 self.air.push(packet.as_bytes().to_vec());
                 for arrived in tamper(self.air.len() - 1, packet.as_bytes()) {
-                    let Ok(answer) = self.to_station(&arrived) else { continue };
+                    let Ok(answer) = self.tell_station(&arrived) else { continue };
                     self.air.push(answer.as_bytes().to_vec());
                     for arrived in tamper(self.air.len() - 1, answer.as_bytes()) {
-                        let _ = self.to_ap(&arrived);
+                        let _ = self.tell_ap(&arrived);
                     }
                 }
             }
@@ -125,10 +128,7 @@ impl Pair {
         }
     }
 
-    fn shake(
-        &mut self,
-        tamper: &mut dyn FnMut(usize, &[u8]) -> Vec<Vec<u8>>,
-    ) -> Result<(), GivenUp> {
+    fn shake(&mut self, tamper: Tamper<'_>) -> Result<(), GivenUp> {
         self.ap.begin(self.now, &mut self.rng);
         self.run(tamper)
     }
@@ -208,13 +208,13 @@ fn a_message_that_is_always_lost_ends_the_handshake() {
 
 #[test]
 fn any_one_message_may_come_twice_or_damaged_first() {
-    for at in 0..4 {
+    for (at, told) in ORDER.into_iter().enumerate() {
         let mut pair = Pair::new(CipherSuite::Ccmp128);
         let mut twice = |_: usize, p: &[u8]| {
-            if message(p) == ORDER[at] { vec![p.to_vec(), p.to_vec()] } else { vec![p.to_vec()] }
+            if message(p) == told { vec![p.to_vec(), p.to_vec()] } else { vec![p.to_vec()] }
         };
         pair.shake(&mut twice).unwrap();
-        pair.assert_equal_and_once(&format!("{:?} twice", ORDER[at]));
+        pair.assert_equal_and_once(&format!("{told:?} twice"));
 
         // Every octet of the message in turn, and then the message as it was.
         let length = Pair::shaken(CipherSuite::Ccmp128).air[at].len();
@@ -222,14 +222,14 @@ fn any_one_message_may_come_twice_or_damaged_first() {
             let mut pair = Pair::new(CipherSuite::Ccmp128);
             let mut damage = |_: usize, p: &[u8]| {
                 let mut bad = p.to_vec();
-                if message(p) == ORDER[at] {
+                if message(p) == told {
                     bad[octet] ^= 0x04;
                 }
                 vec![bad, p.to_vec()]
             };
             // A damaged nonce of message 1 is heard, for nothing there is proven: the time-out mends.
-            assert_eq!(pair.shake(&mut damage), Ok(()), "{:?} octet {octet}", ORDER[at]);
-            pair.assert_equal_and_once(&format!("{:?} octet {octet}", ORDER[at]));
+            assert_eq!(pair.shake(&mut damage), Ok(()), "{told:?} octet {octet}");
+            pair.assert_equal_and_once(&format!("{told:?} octet {octet}"));
         }
     }
 }
@@ -243,10 +243,10 @@ fn answers_that_overtake_one_another_still_lead_to_one_key() {
     pair.ap.handle_timeout(pair.now, &pair.group, &mut pair.rng).unwrap();
     let second = pair.ap.poll().unwrap();
     // Both copies of message 1 are answered; the answer to the older one comes last.
-    let late = pair.to_station(first.as_bytes()).unwrap();
-    let answer = pair.to_station(second.as_bytes()).unwrap();
-    pair.to_ap(answer.as_bytes()).unwrap();
-    assert_eq!(pair.to_ap(late.as_bytes()), Err(Refusal::Unexpected));
+    let late = pair.tell_station(first.as_bytes()).unwrap();
+    let answer = pair.tell_station(second.as_bytes()).unwrap();
+    pair.tell_ap(answer.as_bytes()).unwrap();
+    assert_eq!(pair.tell_ap(late.as_bytes()), Err(Refusal::Unexpected));
     pair.run(&mut |_, p| vec![p.to_vec()]).unwrap();
     pair.assert_equal_and_once("overtaken");
 }
@@ -274,11 +274,11 @@ fn recorded_messages_are_refused_and_a_machine_without_memory_would_take_them() 
     let mut pair = Pair::shaken(CipherSuite::Ccmp128);
     for at in [0, 2] {
         let recorded = pair.air[at].clone();
-        assert_eq!(pair.to_station(&recorded), Err(Refusal::Replayed), "{at}");
+        assert_eq!(pair.tell_station(&recorded), Err(Refusal::Replayed), "{at}");
     }
     for at in [1, 3] {
         let recorded = pair.air[at].clone();
-        assert_eq!(pair.to_ap(&recorded), Err(Refusal::Unexpected), "{at}");
+        assert_eq!(pair.tell_ap(&recorded), Err(Refusal::Unexpected), "{at}");
     }
     pair.assert_equal_and_once("replays");
     // The twin: a station that has forgotten (restarted) answers a recorded message 1, but with
@@ -305,13 +305,13 @@ fn forged_first_messages_do_not_disturb_a_handshake() {
     let mut pair = Pair::new(CipherSuite::Ccmp128);
     pair.ap.begin(pair.now, &mut pair.rng);
     let first = pair.ap.poll().unwrap();
-    let answer = pair.to_station(first.as_bytes()).unwrap();
+    let answer = pair.tell_station(first.as_bytes()).unwrap();
     // Somebody sends message 1 with another nonce and the highest counter between 2 and 3.
     let mut forged = first.as_bytes().to_vec();
     forged[9..17].copy_from_slice(&u64::MAX.to_be_bytes());
     forged[17..49].copy_from_slice(&[0x66; 32]);
-    assert!(pair.to_station(&forged).is_ok(), "nothing tells it from a true one");
-    pair.to_ap(answer.as_bytes()).unwrap();
+    assert!(pair.tell_station(&forged).is_ok(), "nothing tells it from a true one");
+    pair.tell_ap(answer.as_bytes()).unwrap();
     pair.run(&mut |_, p| vec![p.to_vec()]).unwrap();
     pair.assert_equal_and_once("forged message 1");
 }
@@ -355,7 +355,7 @@ fn a_new_group_key_reaches_the_station_once_whatever_is_lost() {
             assert_eq!(pair.confirmed, 1, "{lost:?}");
             assert_eq!(pair.station_groups[1..], [new], "{lost:?}");
             let recorded = pair.air[4].clone();
-            assert_eq!(pair.to_station(&recorded), Err(Refusal::Replayed));
+            assert_eq!(pair.tell_station(&recorded), Err(Refusal::Replayed));
             assert_eq!(pair.ap_keys.len(), 1, "pairs keep their keys");
         }
     }
@@ -411,10 +411,12 @@ fn noise_and_other_descriptors_have_no_effect() {
     for at in 0..pair.air.len() {
         let good = pair.air[at].clone();
         for cut in 0..good.len() {
-            assert!(pair.to_station(&good[..cut]).is_err() && pair.to_ap(&good[..cut]).is_err());
+            assert!(
+                pair.tell_station(&good[..cut]).is_err() && pair.tell_ap(&good[..cut]).is_err()
+            );
         }
         let mut wpa = good;
         wpa[4] = 254;
-        assert_eq!(pair.to_station(&wpa), Err(Refusal::Malformed));
+        assert_eq!(pair.tell_station(&wpa), Err(Refusal::Malformed));
     }
 }

@@ -46,6 +46,7 @@ pub enum Refusal {
 }
 
 /// What is different from message to message.
+#[derive(Default)]
 pub(crate) struct Parts<'a> {
     pub info: u16,
     pub replay_counter: u64,
@@ -53,12 +54,6 @@ pub(crate) struct Parts<'a> {
     pub rsc: [u8; 8],
     pub key_length: u16,
     pub data: &'a [u8],
-}
-
-impl Default for Parts<'_> {
-    fn default() -> Self {
-        Parts { info: 0, replay_counter: 0, nonce: [0; 32], rsc: [0; 8], key_length: 0, data: &[] }
-    }
 }
 
 /// Composes a frame; with `ptk` it is proven, and its data wrapped where `info` says encrypted.
@@ -120,7 +115,7 @@ fn wrap<'b>(
     let mut padded = [0; MAX_KEY_DATA];
     padded.get_mut(..data.len())?.copy_from_slice(data);
     let mut len = data.len();
-    if len % 8 != 0 || len < 16 {
+    if !len.is_multiple_of(8) || len < 16 {
         *padded.get_mut(len)? = 0xdd;
         len = (len + 1).next_multiple_of(8).max(16);
     }

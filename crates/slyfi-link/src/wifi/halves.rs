@@ -16,7 +16,7 @@ pub(super) enum SealKey {
     Tkip(TkipSeal),
     Ccmp128(PacketSeal<Ccmp128Key>),
     Ccmp256(PacketSeal<Ccmp256Key>),
-    Gcmp(PacketSeal<GcmpKey>),
+    Gcmp(Box<PacketSeal<GcmpKey>>),
 }
 
 /// An opening half.
@@ -25,7 +25,7 @@ pub(super) enum OpenKey {
     Tkip(TkipOpen),
     Ccmp128(PacketOpen<Ccmp128Key>),
     Ccmp256(PacketOpen<Ccmp256Key>),
-    Gcmp(PacketOpen<GcmpKey>),
+    Gcmp(Box<PacketOpen<GcmpKey>>),
 }
 
 /// Returns what a cipher adds around a payload.
@@ -70,7 +70,7 @@ pub(super) fn halves(
                 _ => GcmpKey::new_256(key.try_into().ok()?),
             };
             let (seal, open) = Gcmp::resumed(key, id, none, received).split();
-            (SealKey::Gcmp(seal), OpenKey::Gcmp(open))
+            (SealKey::Gcmp(Box::new(seal)), OpenKey::Gcmp(Box::new(open)))
         }
         CipherSuite::Wep40 | CipherSuite::Wep104 => return None,
     })

@@ -1,22 +1,21 @@
 //! The station.
 
+mod data;
+
 use super::MAX_PACKET;
-use super::card::{Card, Ds, DuplicateFilter, Route, Sealer};
+use super::card::{Card, DuplicateFilter};
 use super::config::StationConfig;
-use super::frames::{
-    Bss, EAPOL, Management, OPEN_SYSTEM, Wish, decapsulate, ethernet, reason, status,
-};
-use super::intake::{Incoming, unseal};
+use super::frames::{Bss, Management, OPEN_SYSTEM, Wish, reason, status};
 use super::outbox::{Outbox, Unsent};
-use super::protection::{Effect, Open, Protection};
+use super::protection::{Open, Protection};
 use slyfi_base::event::{NoLink, Phase, Unlinked};
 use slyfi_base::reason::DropCounters;
 use slyfi_base::{
     ApiMisuse, Command, DropReason, Duration, Event, Instant, Link, LinkId, MacAddress, Now,
     Output, Refused, RxMeta, SecureRandom,
 };
-use slyfi_wire::ethernet::{EthernetFrame, EthernetRepr};
-use slyfi_wire::ieee80211::{MacHeader, Type};
+use slyfi_wire::ethernet::EthernetFrame;
+use slyfi_wire::ieee80211::Type;
 
 /// The only link of a station.
 const LINK: LinkId = LinkId(0);
@@ -329,103 +328,6 @@ impl<R: SecureRandom, P: Protection> Station<R, P> {
         self.outbox.event(Event::Phase(Phase::Authenticating));
         self.authenticate(now, ApRef { bssid, network }, 1);
         Ok(())
-    }
-
-    fn receive_data(
-        &mut self,
-        now: Now,
-        from: MacAddress,
-        frame: &mut [u8],
-        header_len: usize,
-    ) -> Result<(), DropReason> {
-        let header = MacHeader::new_checked(frame).map_err(|_| DropReason::Malformed)?;
-        let is_member = matches!(self.state, State::Securing(..) | State::Linked(_));
-        if !is_member || !header.frame_control().is_from_ds() {
-            return Err(DropReason::Unexpected);
-        }
-        if header.source() == Some(self.card.mac()) {
-            return Err(DropReason::Echo);
-        }
-        let is_private = self.protection.is_private();
-        let incoming = unseal(&mut self.protection, now, from, frame, header_len);
-        // What it wants made durable comes before what it opened.
-        self.follow(now);
-        let Incoming { header, body, sealed } = incoming?;
-        if !header.frame_control().carries_data() || (sealed && body.is_empty()) {
-            return Ok(());
-        }
-        let (Some(source), Some(destination)) = (header.source(), header.destination()) else {
-            return Err(DropReason::Foreign);
-        };
-        let (ethertype, payload) = decapsulate(body).ok_or(DropReason::Malformed)?;
-        if is_private && ethertype == EAPOL {
-            let taken = self.protection.handshake(now, from, payload, sealed);
-            self.follow(now);
-            return taken;
-        }
-        if is_private && !sealed {
-            return Err(DropReason::Unprotected);
-        }
-        if !self.is_linked() {
-            return Err(DropReason::Unexpected);
-        }
-        let repr = EthernetRepr { destination, source, ethertype };
-        let kept = self.outbox.deliver(|packet| ethernet(packet, repr, payload));
-        if kept { Ok(()) } else { Err(DropReason::NoRoom) }
-    }
-
-    // Frames to the air.
-
-    fn transmit(
-        &mut self,
-        now: Now,
-        to: (MacAddress, MacAddress),
-        packet: (u16, &[u8]),
-        sealed: bool,
-    ) -> Result<(), Unsent> {
-        let (bssid, destination) = to;
-        let route = Route { ds: Ds::To, receiver: bssid, far: destination };
-        let protection = &mut self.protection;
-        let seal = sealed.then_some(Sealer { protection, now, to: bssid });
-        self.card.data(&mut self.outbox, route, packet, seal)
-    }
-
-    /// Does what the protection wants done.
-    fn follow(&mut self, now: Now) {
-        while let Some(effect) = self.protection.poll() {
-            match effect {
-                // A lost message of a handshake is sent again, a lost question asked again.
-                Effect::Handshake { to, packet, sealed } => {
-                    let _ = self.transmit(now, (to, to), (EAPOL, &packet), sealed);
-                }
-                Effect::Ask(to) => {
-                    let _ = self.transmit(now, (to, to), (0, &[]), true);
-                }
-                Effect::Ready(_) => {
-                    if let State::Securing(ap, _) = self.state {
-                        self.linked(now, ap);
-                    }
-                }
-                Effect::Part { peer, reason, why } => self.part(now, peer, reason, why),
-                Effect::Persist(record) => self.outbox.persist(record),
-                Effect::Event(event) => self.outbox.event(event),
-            }
-        }
-    }
-
-    fn part(&mut self, now: Now, peer: MacAddress, reason: u16, why: Unlinked) {
-        let body = Management::Deauthentication { reason };
-        match self.state {
-            State::Securing(ap, _) if ap.bssid == peer => {
-                self.card.manage(&mut self.outbox, peer, peer, body);
-                self.fail(now, NoLink::KeyNotProven);
-            }
-            State::Linked(Session { ap, .. }) if ap.bssid == peer => {
-                self.card.manage(&mut self.outbox, peer, peer, body);
-                self.lose(now, why);
-            }
-            _ => {}
-        }
     }
 
     // Time.
