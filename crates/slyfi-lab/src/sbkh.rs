@@ -1,6 +1,7 @@
 //! sbkh-2004: what SBKH costs beside WEP, WPA 1.0 and WPA 2.0.
 
 mod claims;
+mod core;
 mod costs;
 mod figures;
 pub mod period;

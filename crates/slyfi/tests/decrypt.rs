@@ -230,7 +230,7 @@ fn damaged_captures_open_what_is_whole_or_are_named() {
         assert!(line.contains("cut.pcap") && line.contains("pcap"), "{line}");
     }
     assert!(fails(2, &["/no/such.pcap", "--key", KEY], &[]).contains("/no/such.pcap"));
-    assert!(fails(2, &[&dir.0.to_str().unwrap(), "--key", KEY], &[]).contains("path of a file"));
+    assert!(fails(2, &[dir.0.to_str().unwrap(), "--key", KEY], &[]).contains("path of a file"));
 }
 
 /// Where other people's captures are, if they are there.

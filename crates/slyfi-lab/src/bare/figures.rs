@@ -302,7 +302,7 @@ impl Experiment for TimingFigure {
             Some(path) => path.clone(),
             None => {
                 (context.progress)(&format!("{}: measuring ({COMMAND})", self.id));
-                let path = measure(self.id, &context.out)?;
+                let path = measure(self.id, &context.out, context.quick)?;
                 // The other figures are of the same measurements.
                 context.data = Some(path.clone());
                 path
@@ -313,14 +313,20 @@ impl Experiment for TimingFigure {
 }
 
 /// Runs the measurement, which builds the image and starts QEMU: only in a checkout.
-fn measure(experiment: &'static str, out: &Path) -> Result<PathBuf, LabError> {
+fn measure(experiment: &'static str, out: &Path, quick: bool) -> Result<PathBuf, LabError> {
     if !Path::new("xtask/Cargo.toml").is_file() {
         return Err(LabError::NoData { experiment, command: COMMAND });
     }
     let path = out.join("bare.json");
     std::fs::create_dir_all(out)
         .map_err(|source| LabError::File { path: out.to_owned(), source })?;
-    let run = Command::new("cargo").args(["xtask", "bare", "--measure"]).arg(&path).status();
+    let mut command = Command::new("cargo");
+    command.args(["xtask", "bare", "--measure"]).arg(&path);
+    if quick {
+        command.args(["--rounds", "1"]);
+    }
+    // What it says is progress; standard output is for results.
+    let run = command.stdout(std::io::stderr()).status();
     match run {
         Ok(status) if status.success() => Ok(path),
         Ok(status) => Err(LabError::Program { name: "cargo xtask bare", what: status.to_string() }),

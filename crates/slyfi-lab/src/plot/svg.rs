@@ -8,7 +8,7 @@ use std::fmt::Write;
 const WIDTH: f64 = 400.0;
 const HEIGHT: f64 = 280.0;
 const LEFT: f64 = 72.0;
-const RIGHT: f64 = 18.0;
+const RIGHT: f64 = 26.0;
 const ABOVE: f64 = 66.0;
 const BELOW: f64 = 52.0;
 /// One line of the legend, and one entry.

@@ -69,7 +69,7 @@ impl TableAes {
     pub fn new(key: &[u8; 16]) -> Self {
         let sub = |w: u32| u32::from_be_bytes(w.to_be_bytes().map(|b| SBOX[usize::from(b)]));
         let words = |b: &[u8; 16]| -> [u32; 4] {
-            core::array::from_fn(|i| {
+            std::array::from_fn(|i| {
                 u32::from_be_bytes([b[4 * i], b[4 * i + 1], b[4 * i + 2], b[4 * i + 3]])
             })
         };
@@ -86,12 +86,12 @@ impl TableAes {
 
     /// Encrypts a block.
     pub fn encrypt(&self, block: [u8; 16]) -> [u8; 16] {
-        let mut s: [u32; 4] = core::array::from_fn(|i| {
+        let mut s: [u32; 4] = std::array::from_fn(|i| {
             let word = [block[4 * i], block[4 * i + 1], block[4 * i + 2], block[4 * i + 3]];
             u32::from_be_bytes(word) ^ self.0[0][i]
         });
         for key in &self.0[1..10] {
-            s = core::array::from_fn(|i| {
+            s = std::array::from_fn(|i| {
                 TABLES[0][row(s[i], 0)]
                     ^ TABLES[1][row(s[(i + 1) % 4], 1)]
                     ^ TABLES[2][row(s[(i + 2) % 4], 2)]
@@ -101,7 +101,7 @@ impl TableAes {
         }
         let mut out = [0; 16];
         for i in 0..4 {
-            let last: [u8; 4] = core::array::from_fn(|n| SBOX[row(s[(i + n) % 4], n)]);
+            let last: [u8; 4] = std::array::from_fn(|n| SBOX[row(s[(i + n) % 4], n)]);
             let word = u32::from_be_bytes(last) ^ self.0[10][i];
             out[4 * i..4 * i + 4].copy_from_slice(&word.to_be_bytes());
         }
@@ -156,7 +156,7 @@ impl TableCcm {
             x = self.0.encrypt(x);
         }
         let first = self.0.encrypt(block(1, nonce, 0));
-        core::array::from_fn(|i| x[i] ^ first[i])
+        std::array::from_fn(|i| x[i] ^ first[i])
     }
 
     fn counter(&self, nonce: &[u8; 13], data: &mut [u8]) {
@@ -176,7 +176,7 @@ fn xor(a: [u8; 16], b: &[u8; 16]) -> [u8; 16] {
 
 fn block(flags: u8, nonce: &[u8; 13], last: u16) -> [u8; 16] {
     let [high, low] = last.to_be_bytes();
-    core::array::from_fn(|i| match i {
+    std::array::from_fn(|i| match i {
         0 => flags,
         14 => high,
         15 => low,
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn the_vector_of_fips_197_holds() {
-        let key: [u8; 16] = core::array::from_fn(|i| i as u8);
-        let clear: [u8; 16] = core::array::from_fn(|i| 0x11 * i as u8);
+        let key: [u8; 16] = std::array::from_fn(|i| i as u8);
+        let clear: [u8; 16] = std::array::from_fn(|i| 0x11 * i as u8);
         let sealed = TableAes::new(&key).encrypt(clear);
         assert_eq!(
             sealed,
@@ -205,10 +205,10 @@ mod tests {
 
     #[test]
     fn it_seals_as_the_projects_ccm_does_and_refuses_what_was_changed() {
-        let key: [u8; 16] = core::array::from_fn(|i| (i * 29 + 3) as u8);
+        let key: [u8; 16] = std::array::from_fn(|i| (i * 29 + 3) as u8);
         let (old, new) =
             (TableCcm(TableAes::new(&key)), Ccm::new(&key, Parameters::CCMP_128).unwrap());
-        let nonce: [u8; 13] = core::array::from_fn(|i| (i * 7 + 1) as u8);
+        let nonce: [u8; 13] = std::array::from_fn(|i| (i * 7 + 1) as u8);
         for len in [0, 1, 15, 16, 17, 200, 2048] {
             let data: Vec<u8> = (0..len).map(|i| (i * 31) as u8).collect();
             for aad in [&data[..len.min(22)], b"header"] {
