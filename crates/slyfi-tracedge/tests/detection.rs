@@ -84,7 +84,8 @@ fn count(world: &mut World, cheat: &Cheat<'_>, audits: u32) -> Count {
     }
     // Whoever compares heads has proof at once.
     if let [(one, _), (other, _), ..] = &heads[..] {
-        let proof = Evidence::TwoHeads { one: one.clone(), other: other.clone() };
+        let proof =
+            Evidence::TwoHeads { one: Box::new(one.clone()), other: Box::new(other.clone()) };
         assert!(proof.verify(&world.keys.id(), &Aids::default()).unwrap().conclusive);
     }
     Count { unnoticed: f64::from(unnoticed) / f64::from(rounds()), evidence }

@@ -90,7 +90,10 @@ impl Evidence {
             return Err(reader.malformed());
         }
         let evidence = match reader.u8()? {
-            1 => Evidence::TwoHeads { one: head(&mut reader)?, other: head(&mut reader)? },
+            1 => Evidence::TwoHeads {
+                one: Box::new(head(&mut reader)?),
+                other: Box::new(head(&mut reader)?),
+            },
             2 => Evidence::ForkedLog {
                 small: tree_head(&mut reader)?,
                 large: tree_head(&mut reader)?,

@@ -22,9 +22,9 @@ pub enum Evidence {
     /// Two different heads of one epoch.
     TwoHeads {
         /// One.
-        one: SignedHead,
+        one: Box<SignedHead>,
         /// The other.
-        other: SignedHead,
+        other: Box<SignedHead>,
     },
     /// Two tree heads, of which one does not continue the other.
     ForkedLog {

@@ -101,7 +101,7 @@ impl Store {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(|e| redb::StorageError::Io(e))?;
+            .map_err(redb::StorageError::Io)?;
         let database = Database::create(path)?;
         let write = database.begin_write()?;
         {

@@ -146,7 +146,7 @@ pub fn run(args: &DemoArgs, paint: Paint) -> Result<()> {
     say("2/2  an operator that gives half of its subscribers another key …\n")?;
     let cheat = cheat(args, &work)?;
     say(&format!(
-        "     {} of {} who asked noticed (expected: {:.0} %), each with signed proof:\n     \
+        "     {} of {} who asked noticed (expected: at least {:.0} %), each with signed proof:\n     \
          {}: {}\n     saved: {}\n\n     check it, offline:\n     \
          slyfi tracedge verify-evidence {} --operator {}\n",
         cheat.noticed,
@@ -284,7 +284,8 @@ fn cheat(args: &DemoArgs, work: &Work<'_>) -> Result<Cheat> {
         Some(evidence) => evidence,
         None => {
             let second = operator.serve(&secrets[1], &rows, work)?;
-            let (one, other) = (serving.head().clone(), second.head().clone());
+            let one = Box::new(serving.head().clone());
+            let other = Box::new(second.head().clone());
             Evidence::TwoHeads { one, other }
         }
     };
