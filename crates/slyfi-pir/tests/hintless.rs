@@ -180,3 +180,13 @@ fn queries_for_one_row_have_nothing_in_common() {
     let deviation = (1.0 / 256.0 / a.len() as f64).sqrt();
     assert!((share - 1.0 / 256.0).abs() < 6.0 * deviation, "{share}");
 }
+
+#[test]
+fn retrieves_from_large_tables_whose_layout_is_the_default() {
+    // `SLYFI_FULL=1` takes the ten million rows that the scheme is made for.
+    let rows = if std::env::var_os("SLYFI_FULL").is_some() { 10_000_000 } else { 150_000 };
+    let shape = Shape::new(rows, 32).expect("a shape");
+    let blocks = Hintless::default_layout(shape).expect("a layout");
+    assert!(Hintless::failure_log2(shape, blocks).expect("a layout") < -40.0);
+    check(shape, blocks, &random_table(shape, 3), &[0, 1, rows / 3, rows - 1]);
+}

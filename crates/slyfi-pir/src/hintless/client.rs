@@ -19,6 +19,7 @@ use crate::lwe::gauss;
 use crate::retrieved::Retrieved;
 use crate::ring::Evaluations;
 use crate::scheme::{Client, Query, QueryState};
+use crate::select::copy_row;
 use crate::setup::{SchemeId, Setup};
 use crate::wire;
 
@@ -151,16 +152,8 @@ impl QueryState for State {
             return Err(WireError::Garbled);
         }
         let first = self.column * self.layout.rows_per_column;
-        let place = self.index - first;
         let mut row = vec![0; self.row_bytes];
-        for (number, candidate) in
-            column[..self.layout.column_bytes].chunks_exact(self.row_bytes).enumerate()
-        {
-            let here = (number as u64).ct_eq(&place);
-            for (row, byte) in row.iter_mut().zip(candidate) {
-                row.conditional_assign(byte, here);
-            }
-        }
+        copy_row(self.index, first, &column[..self.layout.column_bytes], &mut row);
         // The last column may end early.
         let present = self.layout.rows_per_column.min(self.rows - first) as usize;
         let block = column[..present * self.row_bytes].to_vec();

@@ -264,13 +264,15 @@ pub fn make_key(
 /// `Σ_g digit_g · τ_g(y)` for each of the keys: the coefficients of what `B` loses.
 pub fn accumulate(ring: &Ring, order: &GaloisOrder, block: &Block, keys: &[Keys]) -> Vec<Vec<u64>> {
     let mut totals = Vec::with_capacity(keys.len());
-    let mut rest = keys;
-    while let Some((together, more)) = rest.split_first_chunk::<4>() {
-        totals.extend(products(ring, order, block, together));
-        rest = more;
-    }
-    for alone in rest {
-        totals.extend(products(ring, order, block, core::array::from_ref(alone)));
+    // As many together as the registers hold sums of.
+    for together in keys.chunks(4) {
+        match together {
+            [a] => totals.extend(products(ring, order, block, [a])),
+            [a, b] => totals.extend(products(ring, order, block, [a, b])),
+            [a, b, c] => totals.extend(products(ring, order, block, [a, b, c])),
+            [a, b, c, d] => totals.extend(products(ring, order, block, [a, b, c, d])),
+            _ => unreachable!("a chunk of four has one to four"),
+        }
     }
     totals.into_iter().map(|total| ring.into_integers(unsorted(ring, order, &total))).collect()
 }
@@ -280,7 +282,7 @@ fn products<const Q: usize>(
     ring: &Ring,
     order: &GaloisOrder,
     block: &Block,
-    keys: &[Keys; Q],
+    keys: [&Keys; Q],
 ) -> [Vec<u32>; Q] {
     let (half, degree) = (order.half(), ring.degree());
     let steps = half - 1;
@@ -289,7 +291,7 @@ fn products<const Q: usize>(
         let (prime, side, start) = (at / degree, at % degree / half, at % half);
         let run = at * steps..(at + TILE) * steps;
         // 2·(d/2 − 1) + 1 products below 2^50 each stay below 2^62.
-        let mut sums = keys.each_ref().map(|keys| {
+        let mut sums = keys.map(|keys| {
             let mut sums = [0u64; TILE];
             let products = block.conjugation[at..].iter().zip(&keys.conjugation[at..]);
             for (sum, (digit, key)) in sums.iter_mut().zip(products) {
@@ -298,7 +300,7 @@ fn products<const Q: usize>(
             sums
         });
         for (digits, side) in block.chains.iter().zip([side, 1 - side]) {
-            let keys = keys.each_ref().map(|keys| keys.rotation.from(prime, side, start));
+            let keys = keys.map(|keys| keys.rotation.from(prime, side, start));
             let digits: &[u32] = cast_slice(digits.bytes());
             let digits = digits[run.clone()].as_chunks::<TILE>().0;
             vectorised(
