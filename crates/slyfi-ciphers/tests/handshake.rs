@@ -235,20 +235,24 @@ fn any_one_message_may_come_twice_or_damaged_first() {
 }
 
 #[test]
-fn answers_that_overtake_one_another_still_lead_to_one_key() {
-    let mut pair = Pair::new(CipherSuite::Ccmp128);
-    pair.ap.begin(pair.now, &mut pair.rng);
-    let first = pair.ap.poll().unwrap();
-    pair.now = pair.ap.next_timeout().unwrap();
-    pair.ap.handle_timeout(pair.now, &pair.group, &mut pair.rng).unwrap();
-    let second = pair.ap.poll().unwrap();
-    // Both copies of message 1 are answered; the answer to the older one comes last.
-    let late = pair.tell_station(first.as_bytes()).unwrap();
-    let answer = pair.tell_station(second.as_bytes()).unwrap();
-    pair.tell_ap(answer.as_bytes()).unwrap();
-    assert_eq!(pair.tell_ap(late.as_bytes()), Err(Refusal::Unexpected));
-    pair.run(&mut |_, p| vec![p.to_vec()]).unwrap();
-    pair.assert_equal_and_once("overtaken");
+fn answers_that_come_late_or_overtake_one_another_lead_to_one_key() {
+    for overtaken in [false, true] {
+        let mut pair = Pair::new(CipherSuite::Ccmp128);
+        pair.ap.begin(pair.now, &mut pair.rng);
+        let first = pair.ap.poll().unwrap();
+        pair.now = pair.ap.next_timeout().unwrap();
+        pair.ap.handle_timeout(pair.now, &pair.group, &mut pair.rng).unwrap();
+        let second = pair.ap.poll().unwrap();
+        // Both copies of message 1 are answered; either answer counts, the other comes too late.
+        let mut answers = [first, second].map(|m| pair.tell_station(m.as_bytes()).unwrap());
+        if overtaken {
+            answers.reverse();
+        }
+        assert_eq!(pair.tell_ap(answers[0].as_bytes()), Ok(()), "{overtaken}");
+        assert_eq!(pair.tell_ap(answers[1].as_bytes()), Err(Refusal::Unexpected));
+        pair.run(&mut |_, p| vec![p.to_vec()]).unwrap();
+        pair.assert_equal_and_once("late");
+    }
 }
 
 #[test]

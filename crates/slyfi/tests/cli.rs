@@ -65,6 +65,24 @@ fn pair(store: &str, more: &[&str]) -> Value {
 }
 
 #[test]
+fn ordinary_80211_says_what_secret_it_lacks_before_it_needs_rights() {
+    let dir = TempDir::new();
+    let (store, secret) = (dir.join("store"), dir.join("secret"));
+    let run = |cipher: &str, more: &[&str]| {
+        fails(2, &[&["ap", "--cipher", cipher, "--store", text(&store)], more].concat())
+    };
+    assert!(run("ccmp", &[]).contains("--passphrase-file"));
+    assert!(run("wep", &[]).contains("--key-file"));
+    fs::write(&secret, "correct horse\n").unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
+    assert!(run("gcmp", &["--passphrase-file", text(&secret)]).contains("chmod 600"));
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
+    let line = run("sbkh", &["--key-file", text(&secret)]);
+    assert!(line.contains("64 hexadecimal digits") && !line.contains("horse"), "{line}");
+    fails(2, &["join", "SLYFI://JOIN/x", "--cipher", "open"]);
+}
+
+#[test]
 fn wrong_arguments_are_one_line_and_exit_code_2() {
     assert!(fails(2, &["joinn"]).contains("'join'"));
     fails(2, &[]);

@@ -79,6 +79,8 @@ pub fn open(
 ) -> Result<Daemon> {
     let clock = Clock::with_offset(options.clock_offset_us);
     log.set_time(clock.now().wall);
+    // What is wrong with the secret is said before anything needs rights.
+    let secret = wifi_secret(&config, &options)?;
     let (radio, air) = open_air(&config)?;
     let mut carries = radio.capabilities();
     if let Auto::Given(most) = config.air.max_frame {
@@ -86,7 +88,11 @@ pub fn open(
     }
     let max_body = max_body(carries)?;
     let tap = open_tap(&config)?;
-    let machine = make_machine(role, &config, &options, carries, tap.mac()?, clock.now())?;
+    let host_mac = tap.mac()?;
+    let machine = match secret {
+        Some(secret) => make_wifi(role, &config, &secret, carries, host_mac, clock.now())?,
+        None => make_machine(role, &config, &options, carries, host_mac, clock.now())?,
+    };
     let mtu = tap_mtu(&config, machine.mtu())?;
     tap.set_mtu(mtu.into()).map_err(tap_error)?;
     for address in &config.tap.address {
@@ -181,13 +187,8 @@ pub fn make_machine(
     host_mac: slyfi_base::MacAddress,
     now: Now,
 ) -> Result<Machine> {
-    if let Some(cipher) = config.wifi.cipher {
-        if options.key_log.is_some() {
-            let cause = "ordinary 802.11 has no key log";
-            let mend = "leave --key-log out: tshark and `slyfi decrypt` open its captures with the passphrase";
-            return Err(Error::new(ErrorKind::Usage, cause, mend));
-        }
-        return make_wifi(role, config, cipher, air, host_mac, now);
+    if let Some(secret) = wifi_secret(config, options)? {
+        return make_wifi(role, config, &secret, air, host_mac, now);
     }
     Ok(match role {
         Role::AccessPoint => {
@@ -201,30 +202,41 @@ pub fn make_machine(
     })
 }
 
+/// Reads the secret of ordinary 802.11; `None` for SlyFi.
+fn wifi_secret(config: &Config, options: &Options) -> Result<Option<(Cipher, Secret)>> {
+    let Some(cipher) = config.wifi.cipher else { return Ok(None) };
+    if options.key_log.is_some() {
+        let cause = "ordinary 802.11 has no key log";
+        let mend =
+            "leave --key-log out: tshark and `slyfi decrypt` open its captures with the secret";
+        return Err(Error::new(ErrorKind::Usage, cause, mend));
+    }
+    let source = SecretSource {
+        passphrase_file: config.wifi.passphrase_file.clone(),
+        key_file: config.wifi.key_file.clone(),
+    };
+    Ok(Some((cipher, Secret::find(cipher, &source)?)))
+}
+
 /// Makes a machine of ordinary 802.11, whose card has the interface's address.
 fn make_wifi(
     role: Role,
     config: &Config,
-    cipher: Cipher,
+    secret: &(Cipher, Secret),
     air: Capabilities,
     host_mac: slyfi_base::MacAddress,
     now: Now,
 ) -> Result<Machine> {
     max_body(air)?;
-    let settings = &config.wifi;
-    let source = SecretSource {
-        passphrase_file: settings.passphrase_file.clone(),
-        key_file: settings.key_file.clone(),
-    };
-    let secret = Secret::find(cipher, &source)?;
+    let (cipher, secret) = (secret.0, &secret.1);
     let name = config.network.name.as_bytes();
     // `Config::check` has seen to the length.
     let ssid = Ssid::new(name).ok_or_else(|| {
         Error::new(ErrorKind::Usage, "the network's name is no SSID", "use 1 to 32 bytes")
     })?;
-    let (group_rekey, hop) = (settings.group_rekey.0, settings.hop.0);
+    let (group_rekey, hop) = (config.wifi.group_rekey.0, config.wifi.hop.0);
     let settings = Settings { cipher, ssid: name, group_rekey, hop };
-    let guard = guard(role, host_mac, &settings, &secret, now, OsRandom)?;
+    let guard = guard(role, host_mac, &settings, secret, now, OsRandom)?;
     let overhead = guard.overhead();
     let around = HeaderRepr::default().buffer_len() + llc::HEADER_LEN;
     let sealed = overhead.headroom + overhead.tailroom;

@@ -427,8 +427,8 @@ fn the_group_key_changes_when_a_member_leaves_and_the_others_follow() {
     }
 }
 
-#[test]
-fn spent_keys_are_replaced_before_any_number_comes_twice() {
+/// A linked net whose access point's keys are spent after forty frames.
+fn soon_spent() -> Net {
     let profile = Cipher::Ccmp.profile().unwrap();
     let Secret::Pmk(pmk) = secret(Cipher::Ccmp, 7) else { panic!() };
     let spent_after = PacketNumber::new(40).unwrap();
@@ -437,8 +437,19 @@ fn spent_keys_are_replaced_before_any_number_comes_twice() {
     let station = make_guard(Role::Client, Cipher::Ccmp, station_mac(1), 7, now_at(0));
     let mut net = Net::with_guards(vec![Box::new(ap), station]);
     net.link_all();
+    net
+}
+
+/// Numbers stay below the limit and what was on its way when it was reached.
+fn assert_no_number_above(net: &Net, most: u16) {
+    let protected = net.data_of(0).into_iter().filter(|f| f[1] & 0x40 != 0);
+    assert!(protected.into_iter().all(|f| u16::from_le_bytes([f[24], f[25]]) <= most));
+}
+
+#[test]
+fn a_spent_pairwise_key_is_replaced_by_a_new_association() {
+    let mut net = soon_spent();
     for n in 0..200u8 {
-        net.send(0, MacAddress::BROADCAST, &[n]);
         let packet = [&station_mac(1).0, &AP.0, &[0x88, 0xb5][..], &[n]].concat();
         // While the station is away the packet is refused; it comes back by itself.
         let _ = net.nodes[0].link.handle_packet(net.now, &packet);
@@ -448,11 +459,22 @@ fn spent_keys_are_replaced_before_any_number_comes_twice() {
     let events = &net.nodes[0].events;
     let ended = |e: &&Event| matches!(e, Event::Unlinked { why: Unlinked::Exhausted, .. });
     assert!(events.iter().filter(ended).count() >= 3, "{events:?}");
-    assert!(events.iter().filter(|e| matches!(e, Event::GroupRekeyed { .. })).count() >= 3);
-    // Numbers stay below the limit and what was on its way when it was reached.
-    let number = |f: &Vec<u8>| u16::from_le_bytes([f[24], f[25]]);
-    let protected = |f: &&Vec<u8>| f[1] & 0x40 != 0;
-    assert!(net.data_of(0).iter().filter(protected).all(|f| number(f) <= 50));
+    assert_no_number_above(&net, 50);
+}
+
+#[test]
+fn a_spent_group_key_is_replaced_without_anybody_leaving() {
+    let mut net = soon_spent();
+    for n in 0..200u8 {
+        net.send(0, MacAddress::BROADCAST, &[n]);
+    }
+    assert_eq!(net.got(1).len(), 200, "nothing was lost on the way");
+    let events = &net.nodes[0].events;
+    let gone = |e: &Event| matches!(e, Event::Unlinked { .. });
+    let rekeyed = events.iter().filter(|e| matches!(e, Event::GroupRekeyed { .. })).count();
+    // The handshakes take numbers of the pairwise key, which lasts as long.
+    assert!(rekeyed >= 4 && !events.iter().any(gone), "{events:?}");
+    assert_no_number_above(&net, 50);
 }
 
 /// Flips a bit of a TKIP frame's payload and mends the ICV: CRC-32 is linear.
