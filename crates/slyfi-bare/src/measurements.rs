@@ -64,8 +64,9 @@
 //!
 //! `verdict`: `{"bar": "bare's encryption overhead <= Linux's at every n", "by": "time", "holds": bool,
 //! "n": [{"n", "client", "bare", "linux"}]}`: the median of `d3 − d2` in nanoseconds of both systems
-//! as servers of the same client. Beside it `instructions` and `work` are objects with `holds` and
-//! `n` of the same kind, of the `overhead` and the `work` of the icount objects.
+//! as servers of the same client. Beside it `ccm`, `instructions` and `work` are objects with `holds`
+//! and `n` of the same kind: the instructions of sealing one message without a network, which are the
+//! same run after run, and the `overhead` and the `work` of the icount objects.
 //!
 //! # What the overhead contains
 //! Both systems wait, or queue, when the card takes packets more slowly than they are made, which is

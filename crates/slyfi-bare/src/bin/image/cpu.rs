@@ -1,7 +1,7 @@
 //! Single instructions that Rust has no words for.
 
 use core::arch::asm;
-use core::arch::x86_64::{__cpuid, _rdtsc};
+use core::arch::x86_64::{__cpuid, __cpuid_count, _rdtsc};
 
 /// Writes a byte to an I/O port.
 pub fn out8(port: u16, value: u8) {
@@ -48,6 +48,21 @@ pub fn tsc() -> u64 {
 /// Whether the processor makes random numbers (CPUID.01H:ECX.30).
 pub fn has_rdrand() -> bool {
     __cpuid(1).ecx >> 30 & 1 == 1
+}
+
+/// Whether AVX2 is there and its registers are enabled, as `boot.s` does where they exist.
+pub fn has_avx2() -> bool {
+    let features = __cpuid(1).ecx;
+    let (osxsave, avx) = (features >> 27 & 1, features >> 28 & 1);
+    if osxsave & avx == 0 || __cpuid(0).eax < 7 {
+        return false;
+    }
+    let (low, _high): (u32, u32);
+    // SAFETY: CR4.OSXSAVE is set, so the instruction exists; it reads XCR0.
+    unsafe {
+        asm!("xgetbv", in("ecx") 0, out("eax") low, out("edx") _high, options(nomem, nostack));
+    }
+    low & 6 == 6 && __cpuid_count(7, 0).ebx >> 5 & 1 == 1
 }
 
 /// Draws 64 random bits; `None` when the generator has none now. Only where [`has_rdrand`].

@@ -41,6 +41,7 @@ core::arch::global_asm!(include_str!("boot.s"));
 #[unsafe(no_mangle)]
 extern "C" fn kmain(info: usize, magic: u32) -> ! {
     say!("slyfi-image {}", env!("CARGO_PKG_VERSION"));
+    symbols::initialize();
     heap::initialize();
     let line = loader::command_line(info, magic);
     match run::run(line) {

@@ -6,6 +6,7 @@ use crate::clock::Clock;
 use crate::entropy::Entropy;
 use crate::heap;
 use crate::serial::say;
+use crate::symbols;
 use crate::udp::{Drained, Place, Udp};
 use alloc::rc::Rc;
 use alloc::string::String;
@@ -23,8 +24,9 @@ use smoltcp::time::Instant;
 /// Datagrams that one measurement of the path takes.
 const DATAGRAMS: u32 = 64;
 
-/// Measures at every size.
+/// Checks the memory functions that everything stands on, then measures at every size.
 pub fn run(options: &Options<'_>, clock: &mut Clock, rng: &mut Entropy) -> Result<(), String> {
+    symbols::check();
     let (left, right) = (Ipv4Addr::new(10, 9, 0, 1), Ipv4Addr::new(10, 9, 0, 2));
     let (there, back) = (Queue::default(), Queue::default());
     let place = |own, peer| Place { address: (own, 24), port: 4000, peer: (peer, 4000) };
