@@ -20,7 +20,8 @@
 //! (3,223, or 5.7 MB for 10⁷ rows).
 //!
 //! The client's time does not depend on the index, nor do lengths; it does depend on its keys and
-//! blinding, which are fresh for every query.
+//! blinding, which are fresh for every query. The server's additions are half a million million for 10⁷
+//! rows of 32 bytes, some 20 s of a core: a thousand times the work of [`crate::lwe`].
 
 mod additions;
 mod client;

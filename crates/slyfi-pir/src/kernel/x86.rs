@@ -230,10 +230,7 @@ impl Work<'_> {
         self.done += V;
     }
 
-    #[expect(
-        clippy::needless_range_loop,
-        reason = "through iterators the sums are kept in memory instead of registers"
-    )]
+    // By index: through iterators the sums are kept in memory instead of registers.
     #[inline(always)]
     fn tile<I: Isa, const R: usize, const V: usize>(
         &mut self,

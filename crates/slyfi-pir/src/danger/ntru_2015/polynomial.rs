@@ -78,23 +78,35 @@ impl Zeroize for Polynomial {
     }
 }
 
-/// A polynomial written twice, so that its product with any power of X is a slice.
+/// Coefficients that are summed side by side.
+pub(super) const PART: usize = 112;
+/// How many such parts a polynomial has; the last is nine coefficients too long.
+pub(super) const PARTS: usize = N.div_ceil(PART);
+
+/// A polynomial written twice, so that its product with any power of X is a slice; and zeros, so that
+/// its last part is too.
 #[derive(Clone)]
-pub(super) struct Doubled([u32; 2 * N]);
+pub(super) struct Doubled([u32; N + PARTS * PART]);
 
 impl Doubled {
     pub(super) fn new(p: &Polynomial) -> Self {
-        let mut out = [0; 2 * N];
+        let mut out = [0; N + PARTS * PART];
         out[..N].copy_from_slice(&p.0);
-        out[N..].copy_from_slice(&p.0);
+        out[N..2 * N].copy_from_slice(&p.0);
         Doubled(out)
     }
 
     /// The product with X^`shift`, `shift` < N.
     #[inline(always)]
     pub(super) fn shifted(&self, shift: usize) -> &[u32; N] {
-        // A slice of length N: the array's bound is 2N and `shift` is below N.
+        // A slice of length N: the array's bound is above 2N and `shift` is below N.
         self.0[N - shift..].first_chunk().unwrap_or(&[0; N])
+    }
+
+    /// Part `part` of the product with X^`shift`, `shift` < N.
+    #[inline(always)]
+    pub(super) fn part(&self, shift: usize, part: usize) -> &[u32; PART] {
+        self.0[N - shift + part * PART..].first_chunk().unwrap_or(&[0; PART])
     }
 }
 

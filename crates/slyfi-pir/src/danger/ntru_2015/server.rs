@@ -3,7 +3,7 @@
 
 use crate::danger::ntru_2015::LOG2_Q;
 use crate::danger::ntru_2015::layout::{CIPHERTEXT, Layout, PLANES};
-use crate::danger::ntru_2015::polynomial::{Doubled, N, Polynomial};
+use crate::danger::ntru_2015::polynomial::{Doubled, N, PART, Polynomial};
 use crate::error::{PrepareError, WireError};
 use crate::kernel::Pages;
 use crate::prepare::{Preparation, Workload};
@@ -58,9 +58,11 @@ impl Ntru2015Server {
         let table = &self.table.bytes()[..self.layout.shape().table_bytes()];
         for (row, ciphertext) in table.chunks(columns * row_bytes).zip(vector) {
             let multiples = Multiples::new(ciphertext);
-            for (entry, sum) in row.chunks_exact(row_bytes).zip(&mut sums) {
-                multiples.add_times(entry, sum);
-            }
+            pulp::Arch::new().dispatch(|| {
+                for (entry, sum) in row.chunks_exact(row_bytes).zip(&mut sums) {
+                    multiples.add_times(entry, sum);
+                }
+            });
         }
         sums
     }
@@ -70,11 +72,13 @@ impl Ntru2015Server {
         let mut sums = vec![Polynomial::ZERO; self.layout.answer_ciphertexts()];
         for (step, ciphertext) in columns.chunks_exact(self.layout.groups).zip(vector) {
             let multiples = Multiples::new(ciphertext);
-            for (column, sums) in step.iter().zip(sums.chunks_exact_mut(PLANES)) {
-                for (bit, sum) in sums.iter_mut().enumerate() {
-                    multiples.add_times(&plane(column, bit), sum);
+            pulp::Arch::new().dispatch(|| {
+                for (column, sums) in step.iter().zip(sums.chunks_exact_mut(PLANES)) {
+                    for (bit, sum) in sums.iter_mut().enumerate() {
+                        multiples.add_times(&plane(column, bit), sum);
+                    }
                 }
-            }
+            });
         }
         sums
     }
@@ -109,42 +113,25 @@ impl Multiples {
     }
 
     /// Adds the product with the binary polynomial of `bits`, the lowest bit of the first byte first.
-    fn add_times(&self, bits: &[u8], sum: &mut Polynomial) {
-        pulp::Arch::new().dispatch(|| {
-            // A quarter of the coefficients at a time stays in registers.
-            for (part, sums) in sum.0.chunks_mut(PART).enumerate() {
-                match sums.as_chunks_mut::<PART>().0 {
-                    [whole] => self.add_part(bits, part * PART, whole),
-                    _ => self.add_part(bits, part * PART, sums),
-                }
-            }
-        });
-    }
-
     #[inline(always)]
-    fn add_part<S: AsMut<[u32]> + ?Sized>(&self, bits: &[u8], first: usize, sums: &mut S) {
-        let sums = sums.as_mut();
-        let mut held = [0u32; PART];
-        for (at, byte) in bits.iter().enumerate() {
-            for (half, nibble) in [byte & 15, byte >> 4].into_iter().enumerate() {
-                let shift = 8 * at + 4 * half;
-                // The last nibble of a plane reaches to bit 439, of which there is none.
-                if shift < N {
-                    let multiple = &self.0[usize::from(nibble)].shifted(shift)[first..];
-                    for (held, c) in held[..sums.len()].iter_mut().zip(multiple) {
-                        *held = held.wrapping_add(*c);
-                    }
+    fn add_times(&self, bits: &[u8], sum: &mut Polynomial) {
+        for (part, sums) in sum.0.chunks_mut(PART).enumerate() {
+            let mut held = [0u32; PART];
+            for (at, byte) in bits.iter().enumerate() {
+                let low = self.0[usize::from(byte & 15)].part(8 * at, part);
+                // The last nibble of a plane begins beyond the last coefficient and is empty.
+                let shift = (8 * at + 4).min(N - 1);
+                let high = self.0[usize::from(byte >> 4)].part(shift, part);
+                for ((held, a), b) in held.iter_mut().zip(low).zip(high) {
+                    *held = held.wrapping_add(a.wrapping_add(*b));
                 }
             }
-        }
-        for (sum, held) in sums.iter_mut().zip(&held) {
-            *sum = sum.wrapping_add(*held);
+            for (sum, held) in sums.iter_mut().zip(&held) {
+                *sum = sum.wrapping_add(*held);
+            }
         }
     }
 }
-
-/// Coefficients that are summed in registers: 8 of 512 bits.
-const PART: usize = 128;
 
 impl Server for Ntru2015Server {
     fn setup(&self) -> &Setup {
