@@ -238,10 +238,12 @@ impl EapolKeyRepr<'_> {
         Ok(w.finish())
     }
 
-    /// Computes the integrity code of an emitted frame and writes it into its place.
+    /// Computes the integrity code of an emitted frame and writes it into its place, whatever stood
+    /// there.
     pub fn prove(frame: &mut [u8], mic: super::MicAlgorithm, kck: &[u8]) -> Option<()> {
-        let full = mic.compute(kck, &[frame])?;
         let end = BEFORE_MIC + mic.tag_len();
+        frame.get_mut(BEFORE_MIC..end)?.fill(0);
+        let full = mic.compute(kck, &[frame])?;
         frame.get_mut(BEFORE_MIC..end)?.copy_from_slice(full.get(..mic.tag_len())?);
         Some(())
     }
@@ -273,6 +275,8 @@ mod tests {
             let r = repr(&[48, 2, 1, 0], mic.tag_len());
             let mut buf = [0; 200];
             let len = r.emit(&mut buf).unwrap();
+            // A second time gives the same.
+            EapolKeyRepr::prove(&mut buf[..len], mic, &[3; 16]).unwrap();
             EapolKeyRepr::prove(&mut buf[..len], mic, &[3; 16]).unwrap();
             let view = EapolKey::new_checked(&buf[..len + 5], mic.tag_len()).unwrap();
             assert_eq!(view.replay_counter, r.replay_counter);
