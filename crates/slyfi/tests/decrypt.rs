@@ -224,7 +224,10 @@ fn damaged_captures_open_what_is_whole_or_are_named() {
         let file = &report["files"][0];
         assert_eq!((&file["packets"], &file["is_cut"]), (&count.into(), &(len > 24).into()));
     }
-    for garbage in [&b""[..], b"\x1f\x8b\x08 compressed", &whole[..20]] {
+    fs::write(&input, b"\xfd7zXZ\0 and so on").unwrap();
+    let line = fails(2, &[&input, "--key", KEY], &[]);
+    assert!(line.contains("xz; unpack it first"), "{line}");
+    for garbage in [&b""[..], b"\x1f\x8b\x08 no gzip", &whole[..20]] {
         fs::write(&input, garbage).unwrap();
         let line = fails(2, &[&input, "--key", KEY], &[]);
         assert!(line.contains("cut.pcap") && line.contains("pcap"), "{line}");

@@ -140,8 +140,11 @@ fn failed(error: CaptureError) -> Error {
         CaptureError::Read { path, source } => opening(&path, &source),
         CaptureError::NotACapture { .. } => usage(
             error.to_string(),
-            "give a capture of tcpdump, Wireshark or airodump-ng; unpack it if it is compressed",
+            "give a capture of tcpdump, Wireshark or airodump-ng (pcap, pcapng, also in gzip)",
         ),
+        CaptureError::Compressed { path, with } => {
+            usage(format!("{} is compressed with {with}", path.display()), "unpack it first")
+        }
         CaptureError::Write(source) => Error::system("the opened frames", &source),
         other => Error::new(ErrorKind::System, other.to_string(), ""),
     }
