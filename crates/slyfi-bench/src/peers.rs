@@ -2,9 +2,11 @@
 //! suites report the others as not measured.
 
 pub mod cbc;
+pub mod ccm;
 pub mod gcm;
 #[cfg(has_ipsec_mb)]
 mod ipsec_mb;
+pub mod rc4;
 mod rust_crypto;
 
 pub use rust_crypto::{RustCrypto, rust_crypto_many};
@@ -33,5 +35,27 @@ pub fn ipsec_mb<const N: usize>(
     {
         let _ = (links, checked);
         None::<fn(&mut [Vec<u8>; N]) -> [[u8; 16]; N]>
+    }
+}
+
+/// ipsec-mb sealing one message of each key with AES-128-CCM, as [`ccm`] has it. Returns the tags.
+pub fn ipsec_mb_ccm<const N: usize>(
+    keys: [&[u8; 16]; N],
+    checked: bool,
+) -> Option<impl FnMut(&[u8; 13], &[u8], &mut [Vec<u8>; N]) -> [[u8; 8]; N] + use<N>> {
+    #[cfg(has_ipsec_mb)]
+    {
+        let mut manager = ipsec_mb::IpsecMb::new(checked)?;
+        for (i, key) in keys.into_iter().enumerate() {
+            manager.link(i, key, key, &[0; 16]);
+        }
+        Some(move |nonce: &[u8; 13], aad: &[u8], messages: &mut [Vec<u8>; N]| {
+            manager.ccm_seal(nonce, aad, messages)
+        })
+    }
+    #[cfg(not(has_ipsec_mb))]
+    {
+        let _ = (keys, checked);
+        None::<fn(&[u8; 13], &[u8], &mut [Vec<u8>; N]) -> [[u8; 8]; N]>
     }
 }

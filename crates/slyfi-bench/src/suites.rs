@@ -1,6 +1,7 @@
 //! The suites, one module each.
 
 mod aes;
+mod ciphers;
 mod link;
 mod machines;
 
@@ -17,6 +18,7 @@ pub struct Suite {
 /// Every suite.
 pub const ALL: &[Suite] = &[
     Suite { name: "aes", run: aes::run },
+    Suite { name: "ciphers", run: ciphers::run },
     Suite { name: "link", run: link::run },
     Suite { name: "machines", run: machines::run },
 ];

@@ -94,3 +94,44 @@ unsigned slyfi_imb_seal(struct slyfi_imb *state, bool checked, unsigned count,
         done += job->status == IMB_STATUS_COMPLETED;
     return done;
 }
+
+/* One message of every link, its encryption key as the key: AES-128-CCM in place with an eight-byte
+ * tag and a nonce of thirteen. `checked` is how jobs are submitted. Returns how many were
+ * completed. */
+unsigned slyfi_imb_ccm_seal(struct slyfi_imb *state, bool checked, unsigned count,
+                            uint8_t *const *messages, uint64_t len, const uint8_t nonce[13],
+                            const uint8_t *aad, uint64_t aad_len, uint8_t (*tags)[8])
+{
+    IMB_MGR *manager = state->manager;
+    IMB_JOB *job;
+    unsigned done = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct link *link = &state->links[i % MAX_LINKS];
+        job = IMB_GET_NEXT_JOB(manager);
+        job->cipher_direction = IMB_DIR_ENCRYPT;
+        job->chain_order = IMB_ORDER_HASH_CIPHER;
+        job->cipher_mode = IMB_CIPHER_CCM;
+        job->src = messages[i];
+        job->dst = messages[i];
+        job->cipher_start_src_offset_in_bytes = 0;
+        job->msg_len_to_cipher_in_bytes = len;
+        job->iv = nonce;
+        job->iv_len_in_bytes = 13;
+        job->enc_keys = link->enc;
+        job->dec_keys = link->dec;
+        job->key_len_in_bytes = 16;
+        job->hash_alg = IMB_AUTH_AES_CCM;
+        job->hash_start_src_offset_in_bytes = 0;
+        job->msg_len_to_hash_in_bytes = len;
+        job->u.CCM.aad = aad;
+        job->u.CCM.aad_len_in_bytes = aad_len;
+        job->auth_tag_output = tags[i];
+        job->auth_tag_output_len_in_bytes = 8;
+        job = checked ? IMB_SUBMIT_JOB(manager) : IMB_SUBMIT_JOB_NOCHECK(manager);
+        for (; job != NULL; job = IMB_GET_COMPLETED_JOB(manager))
+            done += job->status == IMB_STATUS_COMPLETED;
+    }
+    while ((job = IMB_FLUSH_JOB(manager)) != NULL)
+        done += job->status == IMB_STATUS_COMPLETED;
+    return done;
+}

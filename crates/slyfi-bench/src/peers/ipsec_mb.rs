@@ -23,6 +23,17 @@ unsafe extern "C" {
         len: u64,
         tags: *mut [u8; 16],
     ) -> u32;
+    fn slyfi_imb_ccm_seal(
+        state: *mut c_void,
+        checked: bool,
+        count: u32,
+        messages: *const *mut u8,
+        len: u64,
+        nonce: *const u8,
+        aad: *const u8,
+        aad_len: u64,
+        tags: *mut [u8; 8],
+    ) -> u32;
 }
 
 impl IpsecMb {
@@ -52,6 +63,38 @@ impl IpsecMb {
         let done = unsafe {
             let (frames, tags) = (frames.as_ptr(), tags.as_mut_ptr());
             slyfi_imb_seal(self.state.as_ptr(), self.checked, N as u32, frames, len as u64, tags)
+        };
+        assert_eq!(done as usize, N, "ipsec-mb completes every job");
+        tags
+    }
+}
+
+impl IpsecMb {
+    /// AES-128-CCM of one message of each link, all of one length, under its encryption key.
+    pub fn ccm_seal<const N: usize>(
+        &mut self,
+        nonce: &[u8; 13],
+        aad: &[u8],
+        messages: &mut [Vec<u8>; N],
+    ) -> [[u8; 8]; N] {
+        let len = messages[0].len();
+        assert!(N <= 64 && messages.iter().all(|message| message.len() == len));
+        let mut tags = [[0; 8]; N];
+        let messages = messages.each_mut().map(|message| message.as_mut_ptr());
+        // SAFETY: the state is live; N messages of len bytes and N tags are writable, nonce and data
+        // readable, and the call flushes every job before it returns.
+        let done = unsafe {
+            slyfi_imb_ccm_seal(
+                self.state.as_ptr(),
+                self.checked,
+                N as u32,
+                messages.as_ptr(),
+                len as u64,
+                nonce.as_ptr(),
+                aad.as_ptr(),
+                aad.len() as u64,
+                tags.as_mut_ptr(),
+            )
         };
         assert_eq!(done as usize, N, "ipsec-mb completes every job");
         tags
