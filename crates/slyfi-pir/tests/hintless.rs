@@ -89,7 +89,7 @@ fn answers_batches_of_any_size_in_order_and_junk_by_itself() {
         let queries: Vec<_> =
             (0..count).map(|i| client.query(i * 307, &mut rng).expect("a row")).collect();
         let mut bytes: Vec<&[u8]> = queries.iter().map(|q| &q.bytes[..]).collect();
-        let junk = [&[][..], &bytes.first().map_or(&[][..], |b| &b[1..])];
+        let junk = [&[][..], bytes.first().map_or(&[][..], |b| &b[1..])];
         let middle = bytes.len() / 2;
         bytes.splice(middle..middle, junk);
         let mut answers = server.answer_batch(&bytes);
