@@ -6,10 +6,19 @@
 //! ```
 //!
 //! A suite is a module of `suites` with a function that returns rows; `suites::ALL` names it.
+//!
+//! ```text
+//! cargo run --release -p slyfi-bench -- dudect
+//! RUSTFLAGS='--cfg aes_backend="soft"' cargo run --release -p slyfi-bench -- dudect
+//! ```
+//!
+//! looks for times that depend on secrets instead ([`dudect`]); the second line makes the portable
+//! AES bitsliced software, as it is on a machine without AES instructions.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+mod dudect;
 mod harness;
 mod machine;
 mod memory;
@@ -27,7 +36,15 @@ const ROUNDS: u32 = 300;
 /// Slices with `--quick`: enough to see that everything runs, not enough to quote.
 const QUICK_ROUNDS: u32 = 20;
 
+/// Measurements in a run of `dudect`, and of its `--quick`.
+const DUDECT: [usize; 2] = [100_000, 20_000];
+
 fn main() -> ExitCode {
+    let mut args = std::env::args().skip(1);
+    if args.next().as_deref() == Some("dudect") {
+        let quick = args.any(|arg| arg == "--quick");
+        return look_for_leaks(DUDECT[usize::from(quick)]);
+    }
     let options = match Options::parse(std::env::args().skip(1)) {
         Ok(options) => options,
         Err(message) => {
@@ -50,6 +67,18 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
+/// Examines everything; fails if something leaks, or if a twin that leaks on purpose is not flagged.
+fn look_for_leaks(measurements: usize) -> ExitCode {
+    eprintln!("{measurements} measurements a run ...");
+    let mut right = true;
+    for subject in dudect::subjects() {
+        let verdict = dudect::examine(subject, measurements);
+        println!("{verdict}");
+        right &= verdict.is_right();
+    }
+    if right { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
 struct Options {
     suites: Vec<&'static Suite>,
     json: Option<PathBuf>,
@@ -61,7 +90,10 @@ impl Options {
         let names: Vec<&str> = ALL.iter().map(|suite| suite.name).collect();
         let usage = || {
             let names = names.join("|");
-            format!("usage: slyfi-bench [{names}]... [--json FILE] [--rounds N | --quick]")
+            format!(
+                "usage: slyfi-bench [{names}]... [--json FILE] [--rounds N | --quick]\n       \
+                 slyfi-bench dudect [--quick]"
+            )
         };
         let mut options = Self { suites: vec![], json: None, rounds: ROUNDS };
         let mut args = args;

@@ -38,24 +38,25 @@ pub fn ipsec_mb<const N: usize>(
     }
 }
 
-/// ipsec-mb sealing one message of each key with AES-128-CCM, as [`ccm`] has it. Returns the tags.
+/// ipsec-mb sealing one message of each key with AES-128-CCM, as [`ccm`] has it, all under one nonce and
+/// associated data. Returns the tags.
 pub fn ipsec_mb_ccm<const N: usize>(
     keys: [&[u8; 16]; N],
+    nonce: [u8; 13],
+    aad: [u8; 22],
     checked: bool,
-) -> Option<impl FnMut(&[u8; 13], &[u8], &mut [Vec<u8>; N]) -> [[u8; 8]; N] + use<N>> {
+) -> Option<impl FnMut(&mut [Vec<u8>; N]) -> [[u8; 8]; N] + use<N>> {
     #[cfg(has_ipsec_mb)]
     {
         let mut manager = ipsec_mb::IpsecMb::new(checked)?;
         for (i, key) in keys.into_iter().enumerate() {
             manager.link(i, key, key, &[0; 16]);
         }
-        Some(move |nonce: &[u8; 13], aad: &[u8], messages: &mut [Vec<u8>; N]| {
-            manager.ccm_seal(nonce, aad, messages)
-        })
+        Some(move |messages: &mut [Vec<u8>; N]| manager.ccm_seal(&nonce, &aad, messages))
     }
     #[cfg(not(has_ipsec_mb))]
     {
-        let _ = (keys, checked);
-        None::<fn(&[u8; 13], &[u8], &mut [Vec<u8>; N]) -> [[u8; 8]; N]>
+        let _ = (keys, nonce, aad, checked);
+        None::<fn(&mut [Vec<u8>; N]) -> [[u8; 8]; N]>
     }
 }

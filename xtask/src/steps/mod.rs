@@ -2,6 +2,7 @@
 
 pub mod bare;
 pub mod deps;
+pub mod dudect;
 pub mod fuzz;
 pub mod guest;
 pub mod hygiene;
