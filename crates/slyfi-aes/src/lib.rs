@@ -6,6 +6,8 @@
 //! | [`CbcCmacKey`] | the chain of CMAC runs in the gaps of the chain of CBC: both for the time of one |
 //! | [`seal_batch`], [`open_batch`] | sixteen frames of sixteen links, a lane each, in four registers |
 //! | [`GcmKey`] | GHASH of one group of blocks beside the encryption of the next |
+//! | [`CcmKey`] | the counter blocks of CCM run in the gaps of its MAC's chain |
+//! | [`ccm_seal_batch`], [`ccm_open_batch`] | the same, sixteen messages of sixteen keys |
 //! | [`Cmac`], [`DecryptKey`] | short messages and single blocks, without dispatch inside |
 //!
 //! No `std`, no allocation, no knowledge of a protocol.
@@ -17,7 +19,8 @@
 //! the keys and the data are: the kernels have no table and no branch on either.
 //!
 //! # What is promised
-//! - Opening verifies before it decrypts; data that does not verify is left as it was.
+//! - Opening verifies before it decrypts; data that does not verify is left as it was. CCM, whose tag
+//!   is the plaintext's, cannot: it leaves zeros.
 //! - Keys are zeroised on drop, batches leave no round key on the stack, and `Debug` shows nothing.
 //!   Copies that the compiler spills from registers are beyond what a library can wipe.
 //! - A length that the caller gets wrong panics when sealing; nothing that comes from the air does.
