@@ -9,7 +9,6 @@ use common::{World, clients, round, server};
 use slyfi_pir::SchemeId;
 use slyfi_tracedge::answer::{Database, SignedAnswer};
 use slyfi_tracedge::audit::{Audit, KeySum, OwnRow, WholeError};
-use slyfi_tracedge::directory::{DirectoryLayout, KeyBlock};
 use slyfi_tracedge::enrol::Receipt;
 use slyfi_tracedge::epoch::{EpochKey, EpochSecret};
 use slyfi_tracedge::evidence::{Aids, Evidence, NotEvidence, Verdict, WrongAnswer, WrongRow};
@@ -175,19 +174,12 @@ fn a_whole_table_audit_proves_its_findings() {
     let wrong = sum.check(&secret, &rows, &world.directory, &Work::quiet());
     assert_eq!(wrong, Err(WholeError::WrongRows(vec![211])));
     let serving = serve(world, &secret, &rows, SchemeId::Lwe);
-    let (tree, layout) = (table::tree(&rows), DirectoryLayout::for_rows(ROWS));
-    let keys_tree = layout.tree(&world.directory);
     let proof = |head: &SignedHead, row: u64| {
-        let leaf = row as usize / 64;
-        Evidence::WrongRow(Box::new(WrongRow {
-            head: head.clone(),
-            key: secret.key().clone(),
-            row,
-            rows: rows[leaf * 64 * 32..rows.len().min((leaf + 1) * 64 * 32)].to_vec(),
-            path: tree.full_path(leaf as u64),
-            block: KeyBlock::prove(&layout, &world.directory, &keys_tree, layout.block_of(row)),
-        }))
+        let wrong = WrongRow::prove(head, secret.key(), row, &rows, &world.directory);
+        Evidence::WrongRow(Box::new(wrong.expect("the row is there")))
     };
+    let none = WrongRow::prove(serving.head(), secret.key(), ROWS, &rows, &world.directory);
+    assert!(none.is_none());
     let operator = world.keys.id();
     assert!(judge(&proof(serving.head(), 211), &operator, &Aids::default()).unwrap().conclusive);
     let right = judge(&proof(serving.head(), 210), &operator, &Aids::default());

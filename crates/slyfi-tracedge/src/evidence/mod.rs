@@ -7,10 +7,10 @@ mod verify;
 use core::fmt;
 
 use crate::answer::{Database, Exhibit, SignedAnswer};
-use crate::directory::{KeyBlock, Top};
+use crate::directory::{KEY_BYTES, KeyBlock, Top};
 use crate::enrol::Receipt;
-use crate::epoch::EpochKey;
-use crate::head::SignedHead;
+use crate::epoch::{EpochKey, ROW_BYTES};
+use crate::head::{ROWS_PER_LEAF, SignedHead};
 use crate::log::TreeHead;
 use crate::merkle::Hash;
 
@@ -125,6 +125,38 @@ pub struct WrongRow {
     pub path: Vec<Hash>,
     /// Whose row it is.
     pub block: KeyBlock,
+}
+
+impl WrongRow {
+    /// Puts the proof together from the whole table and list of keys that the head commits to; `None`
+    /// if they are of other lengths or there is no such row.
+    pub fn prove(
+        head: &SignedHead,
+        key: &EpochKey,
+        row: u64,
+        table: &[u8],
+        keys: &[u8],
+    ) -> Option<Self> {
+        let layout = head.head().directory_layout;
+        let rows = layout.rows();
+        let whole = table.len() as u64 == rows * ROW_BYTES as u64
+            && keys.len() as u64 == rows * KEY_BYTES as u64;
+        if row >= rows || !whole {
+            return None;
+        }
+        let leaf = row / ROWS_PER_LEAF as u64;
+        let bytes = ROWS_PER_LEAF * ROW_BYTES;
+        let first = leaf as usize * bytes;
+        let block = layout.block_of(row);
+        Some(WrongRow {
+            head: head.clone(),
+            key: key.clone(),
+            row,
+            rows: table[first..table.len().min(first + bytes)].to_vec(),
+            path: crate::table::tree(table).full_path(leaf),
+            block: KeyBlock::prove(&layout, keys, &layout.tree(keys), block),
+        })
+    }
 }
 
 /// See [`Evidence::WrongRetrieval`].

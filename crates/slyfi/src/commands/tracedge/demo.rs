@@ -294,8 +294,19 @@ fn cheat(args: &DemoArgs, work: &Work<'_>) -> Result<Cheat> {
         .map_err(|e| failed("the evidence", &e))?;
     let path = args.out.join("evidence.te");
     std::fs::write(&path, evidence.encode()).map_err(|e| Error::system(path.display(), &e))?;
-    let table = args.out.join("cheat.table");
-    std::fs::write(&table, &rows).map_err(|e| Error::system(table.display(), &e))?;
+    // What `slyfi tracedge audit-table` takes.
+    let k: String = secrets[0].key().as_bytes().iter().map(|b| format!("{b:02x}")).collect();
+    let head = serving.head().encode();
+    let files: [(&str, &[u8]); 4] = [
+        ("cheat.table", &rows),
+        ("cheat.keys", &operator.directory),
+        ("cheat.head", &head),
+        ("cheat.k", k.as_bytes()),
+    ];
+    for (name, content) in files {
+        let path = args.out.join(name);
+        std::fs::write(&path, content).map_err(|e| Error::system(path.display(), &e))?;
+    }
     Ok(Cheat {
         operator: operator.keys.id().to_string(),
         asked,

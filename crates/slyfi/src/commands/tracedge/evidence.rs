@@ -1,11 +1,9 @@
-use std::path::Path;
-
 use serde::Serialize;
 use slyfi_link::{Error, ErrorKind, Result};
 use slyfi_tracedge::evidence::{Aids, Evidence, NotEvidence};
 use slyfi_tracedge::keys::OperatorId;
 
-use super::VerifyArgs;
+use super::{VerifyArgs, read};
 use crate::commands::{print, print_json};
 use crate::output::Paint;
 
@@ -64,10 +62,4 @@ pub fn verify(args: &VerifyArgs, paint: Paint) -> Result<()> {
         )?;
     }
     Ok(())
-}
-
-fn read(path: &Path) -> Result<Vec<u8>> {
-    std::fs::read(path).map_err(|e| {
-        Error::new(ErrorKind::Usage, format!("{}: {e}", path.display()), "give another path")
-    })
 }

@@ -1,6 +1,7 @@
 //! `slyfi tracedge …`: logging on without saying who one is. The protocol is docs/tracedge.md, the
 //! library slyfi-tracedge; here are arguments and words.
 
+mod audit_table;
 mod demo;
 mod evidence;
 mod plan;
@@ -22,6 +23,18 @@ Examples:
   slyfi tracedge demo --subscribers 20000 --out /tmp/demo
   slyfi tracedge verify-evidence slyfi-tracedge-demo/evidence.te --operator ID")]
     Demo(DemoArgs),
+    /// Check every row of an epoch's table against its K, and keep proof of what is wrong.
+    ///
+    /// Anybody can who has the public files and K: a subscriber at once, everybody when the epoch is
+    /// over and its K is in the log.
+    #[command(after_help = "\
+Exit code 0: all rows hold K. 5: some do not, and the evidence is saved.
+
+Example, with the files that `slyfi tracedge demo` leaves of its cheating operator:
+  cd slyfi-tracedge-demo
+  slyfi tracedge audit-table --head cheat.head --table cheat.table --keys cheat.keys \\
+      --key-file cheat.k --evidence wrong-row.te")]
+    AuditTable(AuditTableArgs),
     /// Check a file of evidence against an operator: offline, trusting nobody.
     #[command(after_help = "\
 Exit code 0: it proves that the operator cheated. 5: it proves nothing.
@@ -48,6 +61,29 @@ pub struct DemoArgs {
     /// Where to save the evidence and the public files that go with it.
     #[arg(long, value_name = "DIR", default_value = "slyfi-tracedge-demo")]
     pub out: PathBuf,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `tracedge audit-table`.
+#[derive(Debug, Args)]
+pub struct AuditTableArgs {
+    /// The epoch's signed head.
+    #[arg(long, value_name = "FILE")]
+    pub head: PathBuf,
+    /// The epoch's table.
+    #[arg(long, value_name = "FILE")]
+    pub table: PathBuf,
+    /// The epoch's list of keys.
+    #[arg(long, value_name = "FILE")]
+    pub keys: PathBuf,
+    /// A file with the epoch's K: 32 hexadecimal digits.
+    #[arg(long, value_name = "FILE")]
+    pub key_file: PathBuf,
+    /// Where to save the proof, if a row is wrong.
+    #[arg(long, value_name = "FILE", default_value = "evidence.te")]
+    pub evidence: PathBuf,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,
@@ -125,6 +161,7 @@ pub fn run(command: &TracedgeCommand, paint: Paint) -> Result<()> {
     match command {
         TracedgeCommand::Demo(args) => demo::run(args, paint),
         TracedgeCommand::VerifyEvidence(args) => evidence::verify(args, paint),
+        TracedgeCommand::AuditTable(args) => audit_table::run(args, paint),
         TracedgeCommand::Plan(args) => plan::run(args, paint),
     }
 }
@@ -132,6 +169,13 @@ pub fn run(command: &TracedgeCommand, paint: Paint) -> Result<()> {
 /// A failure of the library, which says itself what is wrong.
 fn failed(what: &str, e: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::System, format!("{what}: {e}"), "")
+}
+
+/// Reads a file that was named on the command line.
+fn read(path: &std::path::Path) -> Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| {
+        Error::new(ErrorKind::Usage, format!("{}: {e}", path.display()), "give another path")
+    })
 }
 
 /// Bytes for people.
