@@ -129,3 +129,32 @@ fn each_frame(
     report.is_cut = reader.is_cut();
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PcapWriter;
+    use std::path::Path;
+
+    #[test]
+    fn a_long_run_tells_how_far_it_is_and_a_short_one_says_nothing() {
+        let run = |packets: u64| {
+            let mut w = PcapWriter::new(Vec::new(), 105).unwrap();
+            for i in 0..packets {
+                w.packet(i, &[0xd4; 10]).unwrap();
+            }
+            let capture = w.finish().unwrap();
+            let mut inputs = [Input::copied(Path::new("made up"), &capture[..]).unwrap()];
+            let mut told = Vec::new();
+            let mut tell = |p: Progress| told.push(p);
+            decrypt_inputs(&mut inputs, &[], Options::default(), &mut (), &mut tell).unwrap();
+            told
+        };
+        assert_eq!(run(PROGRESS_EVERY / 2 - 1), []);
+        let told = run(3 * PROGRESS_EVERY);
+        // Nothing is to be learned, so there is one pass for keys and one for frames.
+        assert_eq!(told.len(), 6);
+        assert!(told.is_sorted_by_key(|p| p.packets) && told[0].is_learning);
+        assert!(!told[5].is_learning && told[5].packets == 6 * PROGRESS_EVERY);
+    }
+}
