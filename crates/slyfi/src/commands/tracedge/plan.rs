@@ -97,7 +97,7 @@ fn rates(scheme: SchemeId) -> Result<Rates> {
         let layout =
             registry::default_layout(scheme, shape).map_err(|e| failed("the table", &e))?;
         // What is in a table does not change what it costs.
-        let table: Vec<u8> = (0..shape.table_bytes()).map(|i| (i * 131 >> 3) as u8).collect();
+        let table: Vec<u8> = (0..shape.table_bytes()).map(|i| ((i * 131) >> 3) as u8).collect();
         let how = Preparation { workers: NonZeroUsize::MIN, ..Preparation::quiet([1; 32]) };
         let began = now_s();
         let server = registry::prepare(scheme, shape, layout, &table, &how)
@@ -131,7 +131,7 @@ fn plan(args: &PlanArgs, scheme: SchemeId, row_s: f64, rates: Rates) -> Result<P
     let sizes = |rows: u64, row_bytes: usize| {
         let shape = Shape::new(rows, row_bytes as u32)?;
         let layout = registry::default_layout(scheme, shape)?;
-        Ok(registry::sizes(scheme, shape, layout)?)
+        registry::sizes(scheme, shape, layout)
     };
     let of = |r: std::result::Result<_, slyfi_tracedge::Unsupported>| {
         r.map_err(|e| failed("a table this large", &e))
