@@ -13,22 +13,22 @@ use slyfi_ciphers::{KeyId, PacketKey, PacketNumber};
 
 /// One temporal key of any cipher, for tests that go through all of them.
 enum AnyKey {
-    Ccmp128(Ccmp128Key),
-    Ccmp256(Ccmp256Key),
-    Gcmp(GcmpKey),
-    Tkip(TkipKey),
-    Wep(WepKey),
+    Ccmp128(Box<Ccmp128Key>),
+    Ccmp256(Box<Ccmp256Key>),
+    Gcmp(Box<GcmpKey>),
+    Tkip(Box<TkipKey>),
+    Wep(Box<WepKey>),
 }
 
 impl AnyKey {
     fn new(cipher: &str, key: &[u8]) -> Self {
         match cipher {
-            "ccmp128" => AnyKey::Ccmp128(Ccmp128Key::new(key.try_into().unwrap())),
-            "ccmp256" => AnyKey::Ccmp256(Ccmp256Key::new(key.try_into().unwrap())),
-            "gcmp128" => AnyKey::Gcmp(GcmpKey::new_128(key.try_into().unwrap())),
-            "gcmp256" => AnyKey::Gcmp(GcmpKey::new_256(key.try_into().unwrap())),
-            "tkip" => AnyKey::Tkip(TkipKey::new(key.try_into().unwrap())),
-            "wep40" | "wep104" => AnyKey::Wep(WepKey::new(key).unwrap()),
+            "ccmp128" => AnyKey::Ccmp128(Ccmp128Key::new(key.try_into().unwrap()).into()),
+            "ccmp256" => AnyKey::Ccmp256(Ccmp256Key::new(key.try_into().unwrap()).into()),
+            "gcmp128" => AnyKey::Gcmp(GcmpKey::new_128(key.try_into().unwrap()).into()),
+            "gcmp256" => AnyKey::Gcmp(GcmpKey::new_256(key.try_into().unwrap()).into()),
+            "tkip" => AnyKey::Tkip(TkipKey::new(key.try_into().unwrap()).into()),
+            "wep40" | "wep104" => AnyKey::Wep(WepKey::new(key).unwrap().into()),
             other => panic!("no cipher {other}"),
         }
     }
