@@ -87,12 +87,12 @@ def prepare(bench):
     return image, archive
 
 
-def boot(bench, prepared, words, net, cpu="max", icount=False):
+def boot(bench, prepared, words, net, cpu="max", icount=False, prefix=()):
     """Boots the guest with the exchange's words behind the kernel's own."""
     kernel, archive = prepared
     line = "console=ttyS0 quiet panic=-1 random.trust_cpu=on mitigations=off -- " + " ".join(words)
-    argv = ["qemu-system-x86_64", *MACHINE, "-cpu", cpu, "-serial", "stdio", "-kernel", kernel, "-initrd", archive,
-            "-append", line, *net]
+    argv = [*prefix, "qemu-system-x86_64", *MACHINE, "-cpu", cpu, "-serial", "stdio", "-kernel", kernel,
+            "-initrd", archive, "-append", line, *net]
     return Machine([*argv, *(ICOUNT if icount else [])], bench.path("linux.log"))
 
 

@@ -2,6 +2,7 @@
 
 import datetime
 import json
+import os
 import pathlib
 import platform
 import statistics
@@ -29,12 +30,19 @@ def words(role, rounds):
     return common + (["peer=10.9.0.1"] if number == 2 else [])
 
 
+def core_of(role):
+    """Each end has a core of its own, as the paper's two machines had: neither slows the other."""
+    cores = sorted(os.sched_getaffinity(0))
+    return ("taskset", "-c", str(cores[0 if role == "server" else -1]))
+
+
 def boot(bench, prepared, system, role, net, rounds, icount=False):
     if system == "bare":
-        machine = bench.bare(words(role, rounds), net, icount=icount)
+        machine = bench.bare(words(role, rounds), net, icount=icount, prefix=core_of(role))
         machine.wait_line(f"{role} at", 60)
     else:
-        machine = linux_guest.boot(bench, prepared, words(role, rounds), net, icount=icount)
+        machine = linux_guest.boot(bench, prepared, words(role, rounds), net, icount=icount,
+                                   prefix=core_of(role))
         machine.wait_line("guest: ready", 300)
     return machine
 
