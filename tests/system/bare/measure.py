@@ -20,6 +20,7 @@ PORT = 4000
 OVERHEAD = 21
 PAIRINGS = (("bare", "bare"), ("linux", "linux"), ("bare", "linux"), ("linux", "bare"))
 PATIENCE = 300
+TURN = 3
 
 
 def words(role, rounds):
@@ -115,19 +116,35 @@ def medians(rounds):
 
 
 def pairing(bench, prepared, server, client, rounds):
-    """Returns the five objects of one pairing."""
+    """Returns the rounds of one pairing, each with its size."""
     dump = bench.path("wire.pcap")
     served, received = exchange(bench, prepared, server, client, rounds, dump=dump)
     captured = capture_times(dump, [r["n"] for r in served])
     dump.unlink()
-    found = []
-    for n in SIZES:
-        each = [{"d0": c["d0"], "d1": c["d1"], "d2": s["d2"], "d3": s["d3"], "w2": s["w2"],
-                 "w3": s["w3"], **w}
-                for s, c, w in zip(served, received, captured, strict=True) if s["n"] == n]
-        found.append({"server": server, "client": client, "n": n, "rounds": each,
-                      "median": medians(each)})
-    return found
+    return [(s["n"], {"d0": c["d0"], "d1": c["d1"], "d2": s["d2"], "d3": s["d3"], "w2": s["w2"],
+                      "w3": s["w3"], **w})
+            for s, c, w in zip(served, received, captured, strict=True)]
+
+
+def all_pairings(bench, prepared, rounds):
+    """Returns the twenty objects of the four pairings.
+
+    They take turns, a few rounds each: a machine that is slower for a minute is so for all of them.
+    """
+    found = {each: [] for each in PAIRINGS}
+    passes = -(-rounds // TURN)
+    for number in range(passes):
+        for server, client in PAIRINGS:
+            print(f"measure: pass {number + 1} of {passes}: {server} server, {client} client",
+                  flush=True)
+            found[server, client] += pairing(bench, prepared, server, client, TURN)
+    objects = []
+    for (server, client), of_pairing in found.items():
+        for n in SIZES:
+            each = [times for size, times in of_pairing if size == n]
+            objects.append({"server": server, "client": client, "n": n, "rounds": each,
+                            "median": medians(each)})
+    return objects
 
 
 def instructions(bench, prepared, system, rounds):
@@ -217,10 +234,7 @@ def processor():
 
 def measure(bench, out, rounds):
     prepared = linux_guest.prepare(bench)
-    pairings = []
-    for server, client in PAIRINGS:
-        print(f"measure: {server} server, {client} client, {rounds} rounds", flush=True)
-        pairings += pairing(bench, prepared, server, client, rounds)
+    pairings = all_pairings(bench, prepared, rounds)
     icount = []
     for system in ("bare", "linux"):
         print(f"measure: instructions of {system}", flush=True)
