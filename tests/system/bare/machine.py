@@ -73,14 +73,15 @@ class Machine:
         raise Failed(f"no line like `{pattern}`; the last ones: {self.lines[-6:]}")
 
     def wait_exit(self, seconds):
-        """Returns QEMU's exit status."""
+        """Returns QEMU's exit status, or the image's last word if QEMU crashed after it."""
         try:
             status = self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.stop()
             raise Failed(f"no end within {seconds} s; the last lines: {self.lines[-6:]}") from None
         self._reader.join(10)
-        return status
+        said = re.fullmatch(r"exit (\d+)", self.lines[-1]) if self.lines else None
+        return int(said[1]) if status < 0 and said else status
 
     def objects(self):
         """Returns the lines that are JSON objects."""
