@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use slyfi_base::SecureRandom;
+use slyfi_pir::registry;
 
 use crate::answer::Database;
 use crate::enrol::Request as EnrolRequest;
@@ -193,6 +194,22 @@ impl Service {
         };
         self.active.write().unwrap_or_else(PoisonError::into_inner).retain(|a| !over(a));
         self.with_store(|store| store.open_over(now))
+    }
+
+    /// The longest body that a request may have, bytes: a server reads no more. Routes that take no
+    /// body, and those that are none, have 0.
+    pub fn longest_body(&self, method: &str, path: &str) -> usize {
+        match Route::parse(method, path) {
+            Some(Route::Retrieve { epoch, database }) => {
+                let query = |active: Arc<Active>| {
+                    let setup = database.setup(active.serving.head().head());
+                    registry::sizes(setup.scheme, setup.shape, setup.layout).ok()
+                };
+                self.find(epoch).and_then(query).map_or(0, |sizes| sizes.query)
+            }
+            Some(Route::Enrol | Route::LoginFinish) => api::SMALL_BODY,
+            _ => 0,
+        }
     }
 
     /// Answers one request.

@@ -2,9 +2,16 @@
 //! library slyfi-tracedge; here are arguments and words.
 
 mod audit_table;
+mod control;
 mod demo;
 mod evidence;
+mod hex;
+mod https;
+mod invite;
+mod operator;
 mod plan;
+mod state;
+mod subscriber;
 
 use clap::{Args, Subcommand};
 use slyfi_link::{Error, ErrorKind, Result};
@@ -15,6 +22,70 @@ use crate::output::Paint;
 /// `tracedge …`
 #[derive(Debug, Subcommand)]
 pub enum TracedgeCommand {
+    /// Become an operator: keys, store and certificates in a directory.
+    #[command(after_help = "\
+Example, a first try on one machine:
+  slyfi tracedge init --rows 1000
+  slyfi tracedge serve &
+  slyfi tracedge enrol ann.invite
+  slyfi tracedge subscribe ann.invite
+  slyfi tracedge build
+  slyfi tracedge fetch && slyfi tracedge prove")]
+    Init(operator::InitArgs),
+    /// Write an invitation for somebody who has paid; it gets one row, once. Works while `serve` runs.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge enrol --url https://hotspots.example:8443 ann.invite")]
+    Enrol(operator::EnrolArgs),
+    /// Make a row vacant from the next epoch that is built. Works while `serve` runs.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge revoke 71")]
+    Revoke(operator::RevokeArgs),
+    /// Build the epoch that comes: a fresh K, its table, its signed head. Works while `serve` runs.
+    ///
+    /// The first epoch begins at once. From then on `serve` builds each next one itself, from the
+    /// middle of the one before.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge build --dir slyfi-operator")]
+    Build(operator::BuildArgs),
+    /// Serve subscribers over HTTPS, until it is ended. It writes down nothing about them.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge serve --listen 0.0.0.0:8443")]
+    Serve(operator::ServeArgs),
+    /// Take a row with an operator's invitation. The secret key is made here and stays here.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge subscribe ann.invite --operator 6a3c…
+
+Compare --operator with the id that the operator has published: the invitation says it too, but
+whoever made the invitation may be somebody else.")]
+    Subscribe(subscriber::SubscribeArgs),
+    /// Fetch the key of this epoch or of the next one, so that the operator does not learn who did.
+    #[command(after_help = "\
+Exit code 5: not subscribed, or the operator was caught cheating (the evidence is saved).
+
+Examples:
+  slyfi tracedge fetch
+  slyfi tracedge fetch --next --audits 4")]
+    Fetch(subscriber::FetchArgs),
+    /// Fetch, and check more random rows of the table: does everybody get the same key?
+    #[command(after_help = "\
+Example:
+  slyfi tracedge audit --audits 20")]
+    Audit(subscriber::AuditArgs),
+    /// Log on with the key that was fetched: both sides prove that they know it.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge prove")]
+    Prove(subscriber::ProveArgs),
+    /// Say what this subscriber has: operator, row, keys. Asks nobody.
+    #[command(after_help = "\
+Example:
+  slyfi tracedge status --json")]
+    Status(subscriber::StatusArgs),
     /// Show it: an honest operator and a cheating one, subscribers who log on, what the operators saw,
     /// and how the cheat was caught and proved.
     #[command(after_help = "\
@@ -159,6 +230,16 @@ fn rate(text: &str) -> std::result::Result<f64, String> {
 /// Runs one of them.
 pub fn run(command: &TracedgeCommand, paint: Paint) -> Result<()> {
     match command {
+        TracedgeCommand::Init(args) => operator::init(args, paint),
+        TracedgeCommand::Enrol(args) => operator::enrol(args),
+        TracedgeCommand::Revoke(args) => operator::revoke(args),
+        TracedgeCommand::Build(args) => operator::build(args, paint),
+        TracedgeCommand::Serve(args) => operator::serve(args),
+        TracedgeCommand::Subscribe(args) => subscriber::subscribe(args, paint),
+        TracedgeCommand::Fetch(args) => subscriber::fetch(args, paint),
+        TracedgeCommand::Audit(args) => subscriber::audit(args, paint),
+        TracedgeCommand::Prove(args) => subscriber::prove(args, paint),
+        TracedgeCommand::Status(args) => subscriber::status(args),
         TracedgeCommand::Demo(args) => demo::run(args, paint),
         TracedgeCommand::VerifyEvidence(args) => evidence::verify(args, paint),
         TracedgeCommand::AuditTable(args) => audit_table::run(args, paint),
@@ -169,6 +250,11 @@ pub fn run(command: &TracedgeCommand, paint: Paint) -> Result<()> {
 /// A failure of the library, which says itself what is wrong.
 fn failed(what: &str, e: &dyn std::fmt::Display) -> Error {
     Error::new(ErrorKind::System, format!("{what}: {e}"), "")
+}
+
+/// Unix seconds by this machine's clock.
+fn now_s() -> u64 {
+    slyfi_linux::Clock::new().now().wall.as_micros() / 1_000_000
 }
 
 /// Reads a file that was named on the command line.
