@@ -7,8 +7,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Commit, machine and time of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The commit of the working tree, marked `-dirty` if it was changed since; `unknown` outside of
-    /// a checkout.
+    /// The commit of the working tree, marked `-dirty` if anything but `results/` was changed since;
+    /// `unknown` outside of a checkout.
     pub commit: String,
     /// The program's version.
     pub version: String,
@@ -54,14 +54,23 @@ fn cpu() -> String {
 }
 
 /// Asks git at run time: a number compiled in would be that of the last build script's run.
+///
+/// What a run writes into `results/` does not change what the next one measures.
 fn commit() -> String {
-    let git = Command::new("git").args(["describe", "--always", "--dirty", "--abbrev=12"]).output();
-    match git {
-        Ok(output) if output.status.success() => {
-            String::from_utf8_lossy(&output.stdout).trim().to_owned()
-        }
-        _ => "unknown".to_owned(),
+    let Some(commit) = git(&["rev-parse", "--short=12", "HEAD"]) else {
+        return "unknown".to_owned();
+    };
+    let changed = ["status", "--porcelain", "--", ":(top)", ":(top,exclude)results"];
+    match git(&changed) {
+        Some(changed) if changed.is_empty() => commit,
+        _ => format!("{commit}-dirty"),
     }
+}
+
+/// What git says, if it says anything.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 
 #[cfg(test)]
