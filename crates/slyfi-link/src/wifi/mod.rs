@@ -32,8 +32,8 @@ pub use wep::WepGuard;
 
 use crate::config::Role;
 use crate::error::Result;
-use slyfi_base::{Duration, MacAddress, Now, SecureRandom};
-use slyfi_ciphers::handshake::{KeyBytes, psk};
+use slyfi_base::{DropReason, Duration, MacAddress, Now, SecureRandom};
+use slyfi_ciphers::handshake::{KeyBytes, Refusal, psk};
 use slyfi_rivals::wifi::{Open, Protection};
 
 /// A protection of any kind, as the daemon's machines have it.
@@ -92,5 +92,14 @@ pub fn guard(
             Ok(Box::new(SbkhGuard::new(sbkh).ok_or_else(|| cipher.wrong_secret())?))
         }
         _ => Err(cipher.wrong_secret()),
+    }
+}
+
+/// Says as whose fault a refused handshake message is counted.
+const fn drop_reason(refusal: Refusal) -> DropReason {
+    match refusal {
+        Refusal::Malformed => DropReason::Malformed,
+        Refusal::Replayed => DropReason::Replayed,
+        _ => DropReason::HandshakeRefused,
     }
 }

@@ -1,6 +1,7 @@
 //! An access point's TKIP, CCMP or GCMP behind [`Protection`]: an authenticator for each member and the
 //! group key.
 
+use super::drop_reason;
 use super::halves::{OpenKey, SealKey, halves, overhead};
 use slyfi_base::event::Unlinked;
 use slyfi_base::{
@@ -10,10 +11,10 @@ use slyfi_base::{
 use slyfi_ciphers::danger::tkip::Countermeasures;
 use slyfi_ciphers::danger::tkip::countermeasures::{Consequence, PERIOD};
 use slyfi_ciphers::handshake::{
-    Authenticator, GivenUp, GroupKey, KeyBytes, OwnElement, Profile, Progress, Refusal,
+    Authenticator, GivenUp, GroupKey, KeyBytes, OwnElement, Profile, Progress,
 };
 use slyfi_ciphers::{KeyId, PacketNumber};
-use slyfi_rivals::wifi::{Effect, GroupDelivery, Protection, Unfit, reason};
+use slyfi_rivals::wifi::{Effect, Protection, Unfit, reason};
 use std::collections::{BTreeMap, VecDeque};
 
 /// When keys are replaced.
@@ -244,10 +245,6 @@ impl<R: SecureRandom + std::fmt::Debug> Protection for RsnAccessPoint<R> {
         overhead(self.profile.cipher())
     }
 
-    fn group_delivery(&self) -> GroupDelivery {
-        GroupDelivery::Once
-    }
-
     fn consider(&mut self, now: Now, peer: MacAddress, rsn: Option<&[u8]>) -> Result<(), Unfit> {
         if self.countermeasures.is_shut_down(now.mono) {
             return Err(Unfit::Busy);
@@ -333,12 +330,7 @@ impl<R: SecureRandom + std::fmt::Debug> Protection for RsnAccessPoint<R> {
             return Err(DropReason::Unprotected);
         }
         let progress = member.authenticator.handle(now.mono, packet, &group, &mut self.rng);
-        let progress = progress.map_err(|refusal| match refusal {
-            Refusal::Malformed => DropReason::Malformed,
-            Refusal::Replayed => DropReason::Replayed,
-            _ => DropReason::HandshakeRefused,
-        })?;
-        match progress {
+        match progress.map_err(drop_reason)? {
             Progress::Going => {}
             Progress::Keyed(key) => {
                 let cipher = self.profile.cipher();
@@ -382,10 +374,6 @@ impl<R: SecureRandom + std::fmt::Debug> Protection for RsnAccessPoint<R> {
             self.rekey_group(now);
         }
         self.reschedule();
-    }
-
-    fn restore(&mut self, _: Now, _: &[u8]) -> bool {
-        false
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -1,15 +1,14 @@
 //! A station's TKIP, CCMP or GCMP behind [`Protection`]: the supplicant and the keys it yields.
 
+use super::drop_reason;
 use super::halves::{OpenKey, SealKey, halves, overhead};
 use slyfi_base::event::Unlinked;
-use slyfi_base::{
-    DropReason, Event, Exhausted, Instant, MacAddress, Now, Opened, Overhead, SecureRandom,
-};
+use slyfi_base::{DropReason, Event, Exhausted, MacAddress, Now, Opened, Overhead, SecureRandom};
 use slyfi_ciphers::danger::tkip::Countermeasures;
 use slyfi_ciphers::danger::tkip::countermeasures::{Consequence, PERIOD};
-use slyfi_ciphers::handshake::{GroupKey, KeyBytes, OwnElement, Profile, Refusal, Supplicant};
+use slyfi_ciphers::handshake::{GroupKey, KeyBytes, OwnElement, Profile, Supplicant};
 use slyfi_ciphers::{KeyId, PacketNumber};
-use slyfi_rivals::wifi::{Effect, GroupDelivery, Protection, Unfit, reason};
+use slyfi_rivals::wifi::{Effect, Protection, Unfit, reason};
 use slyfi_wire::ieee80211::MacHeader;
 use std::collections::VecDeque;
 
@@ -114,10 +113,6 @@ impl<R: SecureRandom + std::fmt::Debug> Protection for RsnStation<R> {
         overhead(self.profile.cipher())
     }
 
-    fn group_delivery(&self) -> GroupDelivery {
-        GroupDelivery::Once
-    }
-
     fn consider(&mut self, now: Now, peer: MacAddress, rsn: Option<&[u8]>) -> Result<(), Unfit> {
         if self.countermeasures.is_shut_down(now.mono) {
             return Err(Unfit::Busy);
@@ -145,8 +140,6 @@ impl<R: SecureRandom + std::fmt::Debug> Protection for RsnStation<R> {
     fn end(&mut self, _: Now, _: MacAddress) {
         (self.session, self.next) = (None, None);
     }
-
-    fn prepare(&mut self, _: Now, _: MacAddress) {}
 
     fn seal(
         &mut self,
@@ -205,12 +198,7 @@ impl<R: SecureRandom + std::fmt::Debug> Protection for RsnStation<R> {
         if session.confirmed && !sealed {
             return Err(DropReason::Unprotected);
         }
-        let answer =
-            session.supplicant.handle(packet, &mut self.rng).map_err(|refusal| match refusal {
-                Refusal::Malformed => DropReason::Malformed,
-                Refusal::Replayed => DropReason::Replayed,
-                _ => DropReason::HandshakeRefused,
-            })?;
+        let answer = session.supplicant.handle(packet, &mut self.rng).map_err(drop_reason)?;
         let packet = answer.packet.as_bytes().to_vec();
         // The answer goes as the question came: an access point that lacks message 4 has no key yet.
         self.effects.push_back(Effect::Handshake { to: from, packet, sealed });
@@ -232,16 +220,6 @@ impl<R: SecureRandom + std::fmt::Debug> Protection for RsnStation<R> {
         let key = self.next.take()?;
         self.install_pairwise(&key);
         self.session.as_ref().map(|session| Effect::Ready(session.access_point))
-    }
-
-    fn next_timeout(&self) -> Option<Instant> {
-        None
-    }
-
-    fn handle_timeout(&mut self, _: Now) {}
-
-    fn restore(&mut self, _: Now, _: &[u8]) -> bool {
-        false
     }
 
     fn counters(&self) -> Vec<(&'static str, u64)> {

@@ -1,12 +1,12 @@
 //! WEP behind [`Protection`]: one key for everybody, and an IV counter that a crash does not set back.
 
 use slyfi_base::{
-    DropReason, Exhausted, Instant, LinkCipher, MacAddress, Now, OpenHalf, Opened, Overhead,
-    SealHalf, SecureRandom,
+    DropReason, Exhausted, LinkCipher, MacAddress, Now, OpenHalf, Opened, Overhead, SealHalf,
+    SecureRandom,
 };
 use slyfi_ciphers::KeyId;
 use slyfi_ciphers::danger::wep::{Wep, WepKey, WepOpen, WepSeal};
-use slyfi_rivals::wifi::{Effect, GroupDelivery, Protection, Unfit};
+use slyfi_rivals::wifi::{Effect, Protection, Unfit};
 use std::collections::VecDeque;
 
 /// The name of the durable counter.
@@ -58,10 +58,6 @@ impl Protection for WepGuard {
         Wep::OVERHEAD
     }
 
-    fn group_delivery(&self) -> GroupDelivery {
-        GroupDelivery::Once
-    }
-
     fn consider(&mut self, _: Now, _: MacAddress, rsn: Option<&[u8]>) -> Result<(), Unfit> {
         if rsn.is_none() { Ok(()) } else { Err(Unfit::Suites) }
     }
@@ -111,12 +107,6 @@ impl Protection for WepGuard {
         self.effects.pop_front()
     }
 
-    fn next_timeout(&self) -> Option<Instant> {
-        None
-    }
-
-    fn handle_timeout(&mut self, _: Now) {}
-
     fn restore(&mut self, _: Now, record: &[u8]) -> bool {
         let Some(value) = record.strip_prefix(NAME).and_then(|v| v.try_into().ok()) else {
             return false;
@@ -125,10 +115,6 @@ impl Protection for WepGuard {
         self.seal = Wep::new(self.key.clone(), KeyId::PAIRWISE, next).split().0;
         (self.reserved, self.left) = (next, 0);
         true
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
     }
 }
 

@@ -1,5 +1,6 @@
 //! A received data frame on its way through its protection.
 
+use super::frames::{EAPOL, decapsulate};
 use super::protection::Protection;
 use slyfi_base::{DropReason, MacAddress, Now};
 use slyfi_wire::ieee80211::MacHeader;
@@ -9,6 +10,30 @@ pub(super) struct Incoming<'a> {
     pub(super) header: MacHeader<'a>,
     pub(super) body: &'a [u8],
     pub(super) sealed: bool,
+}
+
+/// What a data frame says.
+pub(super) enum Content<'a> {
+    /// Nothing: a Null frame, or what a protection asks of its peer.
+    Nothing,
+    /// An EAPOL packet for a protection that has handshakes.
+    Handshake(&'a [u8]),
+    /// A packet: EtherType and payload.
+    Packet(u16, &'a [u8]),
+}
+
+impl<'a> Incoming<'a> {
+    /// Tells what the frame says. Of a private protection only its handshakes may come in the clear.
+    pub(super) fn content(&self, is_private: bool) -> Result<Content<'a>, DropReason> {
+        if !self.header.frame_control().carries_data() || (self.sealed && self.body.is_empty()) {
+            return Ok(Content::Nothing);
+        }
+        match decapsulate(self.body).ok_or(DropReason::Malformed)? {
+            (EAPOL, packet) if is_private => Ok(Content::Handshake(packet)),
+            _ if is_private && !self.sealed => Err(DropReason::Unprotected),
+            (ethertype, payload) => Ok(Content::Packet(ethertype, payload)),
+        }
+    }
 }
 
 /// Opens a data frame in place if it is protected. Whether it had to be is for the caller to say.

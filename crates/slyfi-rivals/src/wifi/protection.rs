@@ -69,8 +69,10 @@ pub trait Protection: core::fmt::Debug {
     /// Returns what sealing adds.
     fn overhead(&self) -> Overhead;
 
-    /// Returns how frames to a group leave an access point.
-    fn group_delivery(&self) -> GroupDelivery;
+    /// Returns how frames to a group leave an access point: once, unless it says otherwise.
+    fn group_delivery(&self) -> GroupDelivery {
+        GroupDelivery::Once
+    }
 
     /// Looks at what a peer asks for (association request) or offers (probe response).
     ///
@@ -84,8 +86,10 @@ pub trait Protection: core::fmt::Debug {
     /// An association ends; its keys are forgotten.
     fn end(&mut self, now: Now, peer: MacAddress);
 
-    /// Gets ready to seal one frame; what it wants done first is in its effects.
-    fn prepare(&mut self, now: Now, to: MacAddress);
+    /// Gets ready to seal one frame; what it wants done first is in its effects. Most want nothing.
+    fn prepare(&mut self, now: Now, to: MacAddress) {
+        let _ = (now, to);
+    }
 
     /// Seals the payload at `buf[headroom..headroom + len]`; returns the sealed length.
     ///
@@ -127,17 +131,27 @@ pub trait Protection: core::fmt::Debug {
     /// Returns the next thing to do.
     fn poll(&mut self) -> Option<Effect>;
 
-    /// Returns when [`Protection::handle_timeout`] is due.
-    fn next_timeout(&self) -> Option<Instant>;
+    /// Returns when [`Protection::handle_timeout`] is due; `None` for one that waits for nothing.
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
 
     /// Tells that the instant has come.
-    fn handle_timeout(&mut self, now: Now);
+    fn handle_timeout(&mut self, now: Now) {
+        let _ = now;
+    }
 
-    /// Takes back what [`Effect::Persist`] gave out; returns whether it was understood.
-    fn restore(&mut self, now: Now, record: &[u8]) -> bool;
+    /// Takes back what [`Effect::Persist`] gave out; returns whether it was understood. One that
+    /// persists nothing understands nothing.
+    fn restore(&mut self, now: Now, record: &[u8]) -> bool {
+        let _ = (now, record);
+        false
+    }
 
     /// Returns what it counts, by stable names.
-    fn counters(&self) -> Vec<(&'static str, u64)>;
+    fn counters(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
 }
 
 /// No protection: everything is in the clear.
@@ -159,10 +173,6 @@ impl Protection for Open {
         Overhead { headroom: 0, tailroom: 0 }
     }
 
-    fn group_delivery(&self) -> GroupDelivery {
-        GroupDelivery::Once
-    }
-
     fn consider(&mut self, _: Now, _: MacAddress, _: Option<&[u8]>) -> Result<(), Unfit> {
         Ok(())
     }
@@ -172,8 +182,6 @@ impl Protection for Open {
     }
 
     fn end(&mut self, _: Now, _: MacAddress) {}
-
-    fn prepare(&mut self, _: Now, _: MacAddress) {}
 
     fn seal(
         &mut self,
@@ -202,20 +210,6 @@ impl Protection for Open {
 
     fn poll(&mut self) -> Option<Effect> {
         self.ready.take().map(Effect::Ready)
-    }
-
-    fn next_timeout(&self) -> Option<Instant> {
-        None
-    }
-
-    fn handle_timeout(&mut self, _: Now) {}
-
-    fn restore(&mut self, _: Now, _: &[u8]) -> bool {
-        false
-    }
-
-    fn counters(&self) -> Vec<(&'static str, u64)> {
-        Vec::new()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use super::{AccessPoint, Member};
 use crate::wifi::card::{Ds, Route, Sealer};
-use crate::wifi::frames::{EAPOL, decapsulate, ethernet, reason};
-use crate::wifi::intake::{Incoming, unseal};
+use crate::wifi::frames::{EAPOL, ethernet, reason};
+use crate::wifi::intake::{Content, unseal};
 use crate::wifi::outbox::Unsent;
 use crate::wifi::protection::{Effect, GroupDelivery, Protection};
 use crate::wifi::station::NO_PAIRING;
@@ -31,24 +31,20 @@ impl<P: Protection> AccessPoint<P> {
         let incoming = unseal(&mut self.protection, now, from, frame, header_len);
         // What it wants made durable comes before what it opened.
         self.follow(now);
-        let Incoming { header, body, sealed } = incoming?;
-        // Nothing is said in a Null frame, and in what a protection asks of its peer.
-        if !header.frame_control().carries_data() || (sealed && body.is_empty()) {
-            return Ok(());
-        }
-        let packet = decapsulate(body).ok_or(DropReason::Malformed)?;
-        if is_private && packet.0 == EAPOL {
-            let taken = self.protection.handshake(now, from, packet.1, sealed);
-            self.follow(now);
-            return taken;
-        }
-        if is_private && !sealed {
-            return Err(DropReason::Unprotected);
-        }
+        let incoming = incoming?;
+        let packet = match incoming.content(is_private)? {
+            Content::Nothing => return Ok(()),
+            Content::Handshake(packet) => {
+                let taken = self.protection.handshake(now, from, packet, incoming.sealed);
+                self.follow(now);
+                return taken;
+            }
+            Content::Packet(ethertype, payload) => (ethertype, payload),
+        };
         if !ready {
             return Err(DropReason::Unexpected);
         }
-        let destination = header.destination().ok_or(DropReason::Malformed)?;
+        let destination = incoming.header.destination().ok_or(DropReason::Malformed)?;
         self.forward(now, from, destination, packet)
     }
 

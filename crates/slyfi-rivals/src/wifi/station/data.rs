@@ -2,8 +2,8 @@
 
 use super::{Session, State, Station};
 use crate::wifi::card::{Ds, Route, Sealer};
-use crate::wifi::frames::{EAPOL, Management, decapsulate, ethernet};
-use crate::wifi::intake::{Incoming, unseal};
+use crate::wifi::frames::{EAPOL, Management, ethernet};
+use crate::wifi::intake::{Content, unseal};
 use crate::wifi::outbox::Unsent;
 use crate::wifi::protection::{Effect, Protection};
 use slyfi_base::event::{NoLink, Unlinked};
@@ -31,25 +31,23 @@ impl<R: SecureRandom, P: Protection> Station<R, P> {
         let incoming = unseal(&mut self.protection, now, from, frame, header_len);
         // What it wants made durable comes before what it opened.
         self.follow(now);
-        let Incoming { header, body, sealed } = incoming?;
-        if !header.frame_control().carries_data() || (sealed && body.is_empty()) {
-            return Ok(());
-        }
-        let (Some(source), Some(destination)) = (header.source(), header.destination()) else {
-            return Err(DropReason::Foreign);
+        let incoming = incoming?;
+        let (ethertype, payload) = match incoming.content(is_private)? {
+            Content::Nothing => return Ok(()),
+            Content::Handshake(packet) => {
+                let taken = self.protection.handshake(now, from, packet, incoming.sealed);
+                self.follow(now);
+                return taken;
+            }
+            Content::Packet(ethertype, payload) => (ethertype, payload),
         };
-        let (ethertype, payload) = decapsulate(body).ok_or(DropReason::Malformed)?;
-        if is_private && ethertype == EAPOL {
-            let taken = self.protection.handshake(now, from, payload, sealed);
-            self.follow(now);
-            return taken;
-        }
-        if is_private && !sealed {
-            return Err(DropReason::Unprotected);
-        }
         if !self.is_linked() {
             return Err(DropReason::Unexpected);
         }
+        let header = incoming.header;
+        let (Some(source), Some(destination)) = (header.source(), header.destination()) else {
+            return Err(DropReason::Foreign);
+        };
         let repr = EthernetRepr { destination, source, ethertype };
         let kept = self.outbox.deliver(|packet| ethernet(packet, repr, payload));
         if kept { Ok(()) } else { Err(DropReason::NoRoom) }
