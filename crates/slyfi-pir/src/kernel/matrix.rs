@@ -83,6 +83,15 @@ impl Matrix {
         self.pages.bytes().len()
     }
 
+    /// The bytes of a row, without padding: what an accelerator copies.
+    ///
+    /// # Panics
+    /// If there is no such row: a fault of the caller's.
+    pub fn row_bytes(&self, row: usize) -> &[u8] {
+        assert!(row < self.rows, "a row of the matrix");
+        &self.pages.bytes()[row * self.stride..][..self.columns]
+    }
+
     /// A row, in lanes; the last is padded with zeros.
     #[inline(always)]
     pub(super) fn row(&self, row: usize) -> &[[u8; LANE]] {

@@ -53,6 +53,16 @@ impl Operand {
         self.words
     }
 
+    /// The words that it was made of, in their order: what an accelerator takes.
+    pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        let halves = self.lanes.iter().flat_map(|lane| lane.low.iter().zip(&lane.high));
+        // Sign-extended: the borrow of a negative low half is taken back.
+        let word = |(low, high): (&i16, &i16)| {
+            (i32::from(*low) as u32).wrapping_add((i32::from(*high) as u32) << 16)
+        };
+        halves.map(word).take(self.words)
+    }
+
     #[inline(always)]
     pub(super) fn lanes(&self) -> &[Halves] {
         &self.lanes
@@ -64,6 +74,20 @@ impl Zeroize for Operand {
         for lane in &mut self.lanes {
             lane.low.zeroize();
             lane.high.zeroize();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_the_words_back() {
+        let words = [0, 1, 0x7fff, 0x8000, 0xffff, 0x8000_8000, 0x7fff_8000, u32::MAX];
+        for count in [0, 1, 31, 32, 33, 100] {
+            let words: Vec<u32> = words.into_iter().cycle().take(count).collect();
+            assert_eq!(Operand::new(&words).iter().collect::<Vec<_>>(), words);
         }
     }
 }
