@@ -22,9 +22,18 @@ pub fn network_name(name: &str) -> Result<NetworkName> {
     })
 }
 
-/// Returns a network's name for people.
+/// Returns a network's name for people. Whoever made the invite chose it, and it ends on a terminal:
+/// control characters and what turns the direction of text come escaped.
 pub fn show_name(name: &NetworkName) -> String {
-    String::from_utf8_lossy(name.as_bytes()).into_owned()
+    let text = String::from_utf8_lossy(name.as_bytes());
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\'' | '"' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown
 }
 
 /// Makes an invite and stores the pairing it stands for. Returns that pairing and what to show.
@@ -180,6 +189,14 @@ mod tests {
         let (pairing, shown) = invited(&mut ap);
         assert_eq!(accept_invite(&mut client, &shown.url, NOW).unwrap(), pairing);
         assert_eq!(client.invites().unwrap()[0].pairing, ap.invites().unwrap()[0].pairing);
+    }
+
+    #[test]
+    fn names_command_no_terminal() {
+        let shown = |bytes: &[u8]| show_name(&NetworkName::new(bytes).unwrap());
+        assert_eq!(shown(b"home\x1b]0;mine\x07\r\n"), "home\\u{1b}]0;mine\\u{7}\\r\\n");
+        assert_eq!(shown("a\u{202e}b\u{9b}2J".as_bytes()), "a\\u{202e}b\\u{9b}2J");
+        assert_eq!(shown("Bob's \"café\"".as_bytes()), "Bob's \"café\"");
     }
 
     #[test]
