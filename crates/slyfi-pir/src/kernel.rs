@@ -6,8 +6,11 @@
 //! two signed halves, `w = low + 2¹⁶·high`, so one 64-byte register takes 16 multiply-accumulates of
 //! a byte by a word per instruction, where a 32-bit multiplication (`vpmulld`) needs three.
 //!
-//! Several rows at a time share the loads of the vector and give the memory several streams to
-//! follow; several vectors at a time share the loads and the widening of the table.
+//! The sums of 16 rows fill a register, so nothing is added up across it: two columns of 16 rows are
+//! widened, and multiplied with the same two words for all rows. The table lies in the order in which
+//! it is read ([`Matrix`]), and is asked for 4 KiB ahead. Up to eight vectors at a time share a pass over
+//! the table; fewer share it between several stretches of the table, so that the units have enough
+//! sums to work on.
 //!
 //! | back end | needs |
 //! |---|---|
@@ -152,10 +155,10 @@ mod tests {
 
         #[test]
         fn every_back_end_does_schoolbook_products(
-            width in 1usize..40,
-            columns in 1usize..200,
+            width in 1usize..300,
+            columns in 1usize..100,
             ragged in 0usize..40,
-            vectors in 0usize..6,
+            vectors in 0usize..18,
             extreme: bool,
             seed: u64,
         ) {

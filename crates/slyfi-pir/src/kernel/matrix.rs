@@ -5,14 +5,25 @@ use std::num::NonZeroUsize;
 use crate::error::PrepareError;
 use crate::kernel::pages::Pages;
 
-/// How many bytes of a row the kernels take at a time.
-pub(super) const LANE: usize = 32;
+/// The rows of a group: as many as a register of 64 bytes has sums of 32 bits.
+pub(super) const GROUP: usize = 16;
 
-/// A matrix of bytes, row by row, each padded with zeros to whole lanes.
+/// What the kernels take at a time: two columns of a group. Bytes `2r` and `2r + 1` are row `r`'s.
+pub(super) type Pair = [u8; 2 * GROUP];
+
+/// The pairs of columns in a cache line.
+pub(super) const PER_LINE: usize = 2;
+
+/// A cache line: four columns of a group.
+pub(super) type Line = [Pair; PER_LINE];
+
+/// A matrix of bytes, in groups of 16 rows; a group lies pair of columns by pair of columns, so that
+/// a kernel reads one stretch of memory from end to end. What groups and lines lack is zero.
 pub struct Matrix {
     pages: Pages,
     rows: usize,
     columns: usize,
+    /// The lines from one group to the next.
     stride: usize,
 }
 
@@ -43,16 +54,16 @@ impl Matrix {
         workers: NonZeroUsize,
     ) -> Result<Self, PrepareError> {
         assert!(table.len().div_ceil(width) <= columns, "a column for each record");
-        let mut stride = columns.next_multiple_of(LANE);
-        if stride.is_multiple_of(4096) {
-            // Rows a multiple of a page apart would share the same few sets of the cache.
-            stride += 2 * LANE;
+        let mut stride = columns.div_ceil(2 * PER_LINE);
+        if (stride * size_of::<Line>()).is_multiple_of(4096) {
+            // Groups a multiple of a page apart would share the same few sets of the cache.
+            stride += 1;
         }
-        let mut pages = Pages::zeroed(stride * width)?;
-        // Bands of rows, so that a cache line of a record is read once for 64 rows.
-        let band = 64 * stride;
-        let bands =
-            std::sync::Mutex::new(pages.bytes_mut()[..stride * width].chunks_mut(band).enumerate());
+        let mut pages = Pages::zeroed(stride * size_of::<Line>() * width.div_ceil(GROUP))?;
+        // Bands of groups, so that a cache line of a record is read once.
+        let pairs: &mut [Pair] = pages.bytes_mut().as_chunks_mut().0;
+        let stride_pairs = stride * PER_LINE;
+        let bands = std::sync::Mutex::new(pairs.chunks_mut(BAND * stride_pairs).enumerate());
         std::thread::scope(|scope| {
             for _ in 0..workers.get() {
                 scope.spawn(|| {
@@ -60,7 +71,7 @@ impl Matrix {
                         // Held only to take a band; a poisoned lock is another thread's panic.
                         let taken = bands.lock().ok().and_then(|mut bands| bands.next());
                         let Some((at, out)) = taken else { break };
-                        fill_band(table, width, 64 * at, out, stride);
+                        fill_band(table, width, BAND * GROUP * at, out, stride_pairs);
                     }
                 });
             }
@@ -83,45 +94,79 @@ impl Matrix {
         self.pages.bytes().len()
     }
 
-    /// The bytes of a row, without padding: what an accelerator copies.
+    /// The bytes of a row, without padding, gathered: what an accelerator copies.
     ///
     /// # Panics
     /// If there is no such row: a fault of the caller's.
-    pub fn row_bytes(&self, row: usize) -> &[u8] {
+    pub fn row_bytes(&self, row: usize) -> Vec<u8> {
         assert!(row < self.rows, "a row of the matrix");
-        &self.pages.bytes()[row * self.stride..][..self.columns]
+        let pairs = self.group(row / GROUP).as_flattened().iter();
+        let bytes = pairs.flat_map(|pair| [pair[2 * (row % GROUP)], pair[2 * (row % GROUP) + 1]]);
+        bytes.take(self.columns).collect()
     }
 
-    /// A row, in lanes; the last is padded with zeros.
+    /// The lines of a group, without padding.
+    pub(super) fn lines_in_group(&self) -> usize {
+        self.columns.div_ceil(2 * PER_LINE)
+    }
+
+    /// Group `group`: rows 16·`group` and the 15 after it.
     #[inline(always)]
-    pub(super) fn row(&self, row: usize) -> &[[u8; LANE]] {
-        let lanes = self.columns.div_ceil(LANE);
-        let bytes = &self.pages.bytes()[row * self.stride..][..lanes * LANE];
-        bytes.as_chunks().0
+    pub(super) fn group(&self, group: usize) -> &[Line] {
+        let pairs: &[Pair] = self.pages.bytes().as_chunks().0;
+        let lines: &[Line] = pairs.as_chunks().0;
+        &lines[group * self.stride..][..self.lines_in_group()]
     }
 }
 
-/// Writes rows `first_row..` of the transposed table to `out`.
-fn fill_band(table: &[u8], width: usize, first_row: usize, out: &mut [u8], stride: usize) {
-    let rows = out.len() / stride;
-    // 64 records at a time: a tile of 64 lines that stay in the first-level cache while they are
-    // turned.
-    let mut tile = [[0u8; 64]; 64];
-    for (at, records) in table.chunks(64 * width).enumerate() {
-        let count = records.len().div_ceil(width);
-        for (c, record) in records.chunks(width).enumerate() {
-            // The last record of a table may be short.
-            let end = record.len().min(first_row + rows).max(first_row.min(record.len()));
-            let part = &record[first_row.min(record.len())..end];
-            for row in &mut tile {
-                row[c] = 0;
-            }
-            for (row, byte) in tile.iter_mut().zip(part) {
-                row[c] = *byte;
-            }
+/// The groups whose rows are one cache line of a record.
+const BAND: usize = 64 / GROUP;
+
+/// Writes the groups from row `first` on to `out`, `stride` pairs each.
+fn fill_band(table: &[u8], width: usize, first: usize, out: &mut [Pair], stride: usize) {
+    for (at, records) in table.chunks(2 * width).enumerate() {
+        // The last record of a table may be short, or have no neighbour.
+        let (left, right) = records.split_at(width.min(records.len()));
+        for (group, out) in out.chunks_exact_mut(stride).enumerate() {
+            let first = first + group * GROUP;
+            let part = |record: &[u8]| -> [u8; GROUP] {
+                let part = record.get(first..).unwrap_or(&[]);
+                match part.first_chunk() {
+                    Some(whole) => *whole,
+                    None => core::array::from_fn(|row| part.get(row).copied().unwrap_or(0)),
+                }
+            };
+            interleave(part(left), part(right), &mut out[at]);
         }
-        for (row, line) in out.chunks_exact_mut(stride).zip(&tile) {
-            row[64 * at..][..count].copy_from_slice(&line[..count]);
+    }
+}
+
+#[inline(always)]
+fn interleave(left: [u8; GROUP], right: [u8; GROUP], out: &mut Pair) {
+    for (out, (left, right)) in out.as_chunks_mut().0.iter_mut().zip(left.iter().zip(&right)) {
+        *out = [*left, *right];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gives_the_rows_back() {
+        // Not a multiple of anything, and a last record that is short; 256 columns are a whole page.
+        for (width, columns) in [(1, 1), (37, 101), (16, 256), (70, 63)] {
+            let table: Vec<u8> = (0..width * columns - width / 2).map(|i| (i * 7) as u8).collect();
+            for workers in [1, 3] {
+                let workers = NonZeroUsize::new(workers).expect("some");
+                let matrix = Matrix::transposed_by(&table, width, columns, workers);
+                let matrix = matrix.expect("a small matrix");
+                for row in 0..width {
+                    let byte = |c| table.get(c * width + row).copied().unwrap_or(0);
+                    let expected: Vec<u8> = (0..columns).map(byte).collect();
+                    assert_eq!(matrix.row_bytes(row), expected, "{width} {columns} {row}");
+                }
+            }
         }
     }
 }

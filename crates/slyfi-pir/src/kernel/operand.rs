@@ -2,20 +2,46 @@
 
 use zeroize::Zeroize;
 
-use crate::kernel::matrix::LANE;
+/// The words that [`Operand::set_lane`] sets at a time.
+const LANE: usize = 32;
 
-/// The low and the high halves of as many words as the kernels take at a time.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
+/// Two neighbouring words, as the kernels take them: their low halves, the first one's below, and
+/// their high halves.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Halves {
-    pub(super) low: [i16; LANE],
-    pub(super) high: [i16; LANE],
+    pub(super) low: i32,
+    pub(super) high: i32,
+}
+
+impl Halves {
+    fn new(words: [u32; 2]) -> Self {
+        let low = words.map(|word| word as u16);
+        // The borrow of a negative low half; modulo 2¹⁶ the high half may wrap.
+        let high = words.map(|word| (word.wrapping_add(0x8000) >> 16) as u16);
+        let both = |[first, second]: [u16; 2]| i32::from(first) | i32::from(second) << 16;
+        Halves { low: both(low), high: both(high) }
+    }
+
+    /// Both halves of both words, signed: `[[low, high], [low, high]]`.
+    #[inline(always)]
+    pub(super) fn signed(self) -> [[i16; 2]; 2] {
+        [[self.low as i16, self.high as i16], [(self.low >> 16) as i16, (self.high >> 16) as i16]]
+    }
+
+    /// The words.
+    fn words(self) -> [u32; 2] {
+        // Sign-extended: the borrow of a negative low half is taken back.
+        let word = |[low, high]: [i16; 2]| {
+            (i32::from(low) as u32).wrapping_add((i32::from(high) as u32) << 16)
+        };
+        self.signed().map(word)
+    }
 }
 
 /// A vector of words, each split into `low + 2¹⁶·high` with both halves signed.
 #[derive(Clone)]
 pub struct Operand {
-    lanes: Vec<Halves>,
+    pairs: Vec<Halves>,
     words: usize,
 }
 
@@ -31,8 +57,7 @@ impl Operand {
 
     /// A vector of `words` zeros.
     pub fn zero(words: usize) -> Self {
-        let zero = Halves { low: [0; LANE], high: [0; LANE] };
-        Operand { lanes: vec![zero; words.div_ceil(LANE)], words }
+        Operand { pairs: vec![Halves::default(); words.div_ceil(2)], words }
     }
 
     /// Sets the words from `32·at` on: 32 of them, or what is left of the vector.
@@ -40,11 +65,9 @@ impl Operand {
     /// # Panics
     /// If the vector has no such lane: a fault of the caller's.
     pub fn set_lane(&mut self, at: usize, words: &[u32]) {
-        let lane = &mut self.lanes[at];
-        for ((low, high), word) in lane.low.iter_mut().zip(&mut lane.high).zip(words) {
-            *low = *word as i16;
-            // The borrow of a negative low half; modulo 2¹⁶ the high half may wrap.
-            *high = (word.wrapping_sub(i32::from(*low) as u32) >> 16) as i16;
+        let pairs = &mut self.pairs[at * LANE / 2..][..words.len().div_ceil(2)];
+        for (pair, words) in pairs.iter_mut().zip(words.chunks(2)) {
+            *pair = Halves::new([words[0], words.get(1).copied().unwrap_or(0)]);
         }
     }
 
@@ -55,25 +78,21 @@ impl Operand {
 
     /// The words that it was made of, in their order: what an accelerator takes.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        let halves = self.lanes.iter().flat_map(|lane| lane.low.iter().zip(&lane.high));
-        // Sign-extended: the borrow of a negative low half is taken back.
-        let word = |(low, high): (&i16, &i16)| {
-            (i32::from(*low) as u32).wrapping_add((i32::from(*high) as u32) << 16)
-        };
-        halves.map(word).take(self.words)
+        self.pairs.iter().flat_map(|pair| pair.words()).take(self.words)
     }
 
+    /// A pair for each pair of columns.
     #[inline(always)]
-    pub(super) fn lanes(&self) -> &[Halves] {
-        &self.lanes
+    pub(super) fn pairs(&self) -> &[Halves] {
+        &self.pairs
     }
 }
 
 impl Zeroize for Operand {
     fn zeroize(&mut self) {
-        for lane in &mut self.lanes {
-            lane.low.zeroize();
-            lane.high.zeroize();
+        for pair in &mut self.pairs {
+            pair.low.zeroize();
+            pair.high.zeroize();
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::kernel::matrix::Matrix;
+use crate::kernel::matrix::{GROUP, Matrix};
 use crate::kernel::operand::Operand;
 
 pub(super) fn multiply_add(
@@ -12,14 +12,14 @@ pub(super) fn multiply_add(
     out: &mut [&mut [u32]],
 ) {
     for (at, row) in rows.enumerate() {
-        let row = matrix.row(row);
+        let (group, row) = (matrix.group(row / GROUP), row % GROUP);
         for (operand, out) in operands.iter().zip(&mut *out) {
             let (mut low, mut high) = (0i32, 0i32);
-            for (bytes, halves) in row.iter().zip(operand.lanes()) {
-                for ((byte, l), h) in bytes.iter().zip(&halves.low).zip(&halves.high) {
+            for (pair, words) in group.as_flattened().iter().zip(operand.pairs()) {
+                for (byte, [l, h]) in pair[2 * row..][..2].iter().zip(words.signed()) {
                     let byte = i32::from(*byte as i8);
-                    low = low.wrapping_add(byte * i32::from(*l));
-                    high = high.wrapping_add(byte * i32::from(*h));
+                    low = low.wrapping_add(byte * i32::from(l));
+                    high = high.wrapping_add(byte * i32::from(h));
                 }
             }
             let sum = (low as u32).wrapping_add((high as u32) << 16);
