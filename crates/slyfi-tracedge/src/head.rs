@@ -2,6 +2,7 @@
 
 use slyfi_pir::Setup;
 
+use crate::answer::Database;
 use crate::directory::DirectoryLayout;
 use crate::epoch::{Epoch, ROW_BYTES};
 use crate::keys::{OperatorId, OperatorKeys, PublicKey};
@@ -112,6 +113,59 @@ impl Head {
         if whole { Ok(head) } else { Err(wrong) }
     }
 
+    /// What the public matrices of an operator's retrieval are expanded from.
+    ///
+    /// The operator's to choose it is not: a seed could be looked for that makes matrices of which it
+    /// knows more than others. It is the same in every epoch, so clients can keep what follows from it.
+    pub fn retrieval_seed(operator: &OperatorId, database: Database) -> [u8; 32] {
+        sha256(&[b"slyfi-tracedge/1 retrieval", &operator.0, &[database.code()]])
+    }
+
+    /// Whether one honest operator cannot have made both: they are different heads for one epoch, or for
+    /// one time. Heads for one time make groups of subscribers as well as heads for one epoch do.
+    pub fn contradicts(&self, other: &Head) -> bool {
+        let (a, b) = (&self.epoch, &other.epoch);
+        let together = a.not_before < b.not_after && b.not_before < a.not_after;
+        a.operator == b.operator && self != other && (a.number == b.number || together)
+    }
+
+    /// Checks whether a subscriber of `operator` may use it at `now` (Unix seconds), having accepted
+    /// epoch `seen` before.
+    ///
+    /// A head whose epoch has not begun is the next epoch's: `ahead` is for fetching its key early.
+    ///
+    /// # Errors
+    /// [`HeadError`], by the first thing that is wrong.
+    pub fn check(
+        &self,
+        operator: &OperatorId,
+        now: u64,
+        seen: Option<u64>,
+        ahead: bool,
+    ) -> Result<(), HeadError> {
+        let epoch = &self.epoch;
+        if epoch.operator != *operator {
+            return Err(HeadError::NotSigned);
+        }
+        for (setup, database) in
+            [(&self.table, Database::Table), (&self.directory, Database::Directory)]
+        {
+            if !setup.scheme.is_secure() || setup.seed != Self::retrieval_seed(operator, database) {
+                return Err(HeadError::Insecure);
+            }
+        }
+        if now >= epoch.not_after.saturating_add(CLOCK_SKEW) {
+            return Err(HeadError::Over);
+        }
+        if !ahead && now.saturating_add(CLOCK_SKEW) < epoch.not_before {
+            return Err(HeadError::NotYet);
+        }
+        if seen.is_some_and(|seen| epoch.number < seen) {
+            return Err(HeadError::OlderThanSeen);
+        }
+        Ok(())
+    }
+
     /// H(head), which answers are signed with.
     pub fn digest(&self) -> Hash {
         sha256(&[&self.encode()])
@@ -137,7 +191,7 @@ pub enum HeadError {
     NotYet,
     /// A later epoch's head has been accepted before.
     OlderThanSeen,
-    /// Its retrieval scheme hides nothing (`ntru-2015`).
+    /// Its retrieval scheme hides nothing (`ntru-2015`), or its matrices are of the operator's choice.
     Insecure,
 }
 
@@ -151,7 +205,9 @@ impl core::fmt::Display for HeadError {
             HeadError::OlderThanSeen => {
                 "a later epoch has been seen before: an old head was served"
             }
-            HeadError::Insecure => "the operator's retrieval scheme hides nothing",
+            HeadError::Insecure => {
+                "the operator's retrieval hides nothing, or it chose the matrices"
+            }
         })
     }
 }
@@ -194,10 +250,7 @@ impl SignedHead {
         &self.head
     }
 
-    /// Checks whether a subscriber of `operator` may use it at `now` (Unix seconds), having accepted
-    /// epoch `seen` before.
-    ///
-    /// A head whose epoch has not begun is the next epoch's: `ahead` is for fetching its key early.
+    /// [`Head::check`].
     ///
     /// # Errors
     /// [`HeadError`], by the first thing that is wrong.
@@ -208,22 +261,6 @@ impl SignedHead {
         seen: Option<u64>,
         ahead: bool,
     ) -> Result<(), HeadError> {
-        let epoch = &self.head.epoch;
-        if epoch.operator != *operator {
-            return Err(HeadError::NotSigned);
-        }
-        if !self.head.table.scheme.is_secure() || !self.head.directory.scheme.is_secure() {
-            return Err(HeadError::Insecure);
-        }
-        if now >= epoch.not_after.saturating_add(CLOCK_SKEW) {
-            return Err(HeadError::Over);
-        }
-        if !ahead && now.saturating_add(CLOCK_SKEW) < epoch.not_before {
-            return Err(HeadError::NotYet);
-        }
-        if seen.is_some_and(|seen| epoch.number < seen) {
-            return Err(HeadError::OlderThanSeen);
-        }
-        Ok(())
+        self.head.check(operator, now, seen, ahead)
     }
 }

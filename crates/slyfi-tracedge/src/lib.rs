@@ -18,6 +18,7 @@ pub mod merkle;
 pub mod operator;
 pub mod pieces;
 pub mod random;
+pub mod recent;
 pub mod service;
 pub mod subscriber;
 pub mod table;

@@ -1,7 +1,7 @@
 //! The append-only log of heads and openings (docs/tracedge.md §5).
 
 use crate::epoch::{Epoch, EpochKey, EpochSecret};
-use crate::head::Head;
+use crate::head::{CLOCK_SKEW, Head};
 use crate::keys::{OperatorId, OperatorKeys};
 use crate::merkle::{Hash, leaf_hash, log};
 use crate::wire::{Malformed, Reader};
@@ -84,6 +84,12 @@ pub enum LogError {
     NotExtended,
     /// The proof that a head is in it does not hold.
     NotIncluded,
+    /// Its heads do not follow each other.
+    Disordered,
+    /// K of an epoch that is over was not published: what its table held cannot be looked at.
+    Unopened,
+    /// It was not signed now: an old state was served, or this machine's clock is off.
+    NotNow,
 }
 
 impl core::fmt::Display for LogError {
@@ -93,6 +99,11 @@ impl core::fmt::Display for LogError {
             LogError::OlderThanSeen => "the log is older than what was seen of it before",
             LogError::NotExtended => "the log does not continue what was seen of it before",
             LogError::NotIncluded => "the epoch's head is not in the log",
+            LogError::Disordered => "the epochs in the log do not follow each other",
+            LogError::Unopened => "the key of an epoch that is over is not in the log",
+            LogError::NotNow => {
+                "the log's state is of another time: it is old, or the clock is off"
+            }
         })
     }
 }
@@ -151,7 +162,9 @@ impl TreeHead {
         if self.operator != seen.operator {
             return Err(LogError::AnotherOperator);
         }
-        if self.size < seen.size || self.time < seen.time {
+        // An honest operator's clock may be set back a little too; what counts is the log.
+        let back = self.time.saturating_add(CLOCK_SKEW) < seen.time;
+        if self.size < seen.size || back {
             return Err(LogError::OlderThanSeen);
         }
         if seen.size != 0 && !log::extends(seen.size, &seen.root, self.size, &self.root, proof) {

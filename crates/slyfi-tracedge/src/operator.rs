@@ -9,7 +9,7 @@ use crate::directory::{DirectoryLayout, KEY_BYTES, Top};
 use crate::epoch::{EpochSecret, ROW_BYTES};
 use crate::head::{Head, SignedHead};
 use crate::keys::OperatorKeys;
-use crate::merkle::{BlockTree, Hash, sha256};
+use crate::merkle::{BlockTree, Hash};
 use crate::pieces::Work;
 use crate::table::{self, BuildError, RowSink};
 
@@ -132,9 +132,7 @@ impl Serving {
         let count = (directory.len() / KEY_BYTES) as u64;
         let layout = DirectoryLayout::for_rows(count);
         let directory_tree = layout.tree(directory);
-        let seed = |database: Database| {
-            sha256(&[b"slyfi-tracedge/1 retrieval", &keys.id().0, &[database.code()]])
-        };
+        let seed = |database: Database| Head::retrieval_seed(&keys.id(), database);
         let table = prepare(schemes.table, count, ROW_BYTES, rows, seed(Database::Table), work)?;
         let entries = layout.database(directory, &directory_tree);
         let directory_server = prepare(

@@ -10,10 +10,13 @@ use crate::audit::{Audit, Conclusion, Databases, Round, Subscription};
 use crate::directory::Top;
 use crate::enrol::{Receipt, Request};
 use crate::epoch::EpochKey;
-use crate::head::{HeadError, SignedHead};
+use crate::evidence::Evidence;
+use crate::head::{CLOCK_SKEW, HeadError, SignedHead};
 use crate::keys::{OperatorId, SecretKey};
 use crate::log::{LogError, TreeHead};
 use crate::login::{ClientLogin, SessionKeys};
+use crate::merkle::{Hash, log};
+use crate::recent::Recent;
 use crate::service::api::Route;
 
 /// A way to the operator: one connection.
@@ -29,6 +32,10 @@ pub trait Transport {
 
     /// What both ends of the channel know and nobody else (RFC 9266); empty without a channel.
     fn binding(&self) -> Vec<u8>;
+
+    /// Nothing more is asked for before what came has been looked at. Closes what would tell, by the
+    /// time it is open, how long that takes: which rows can be compared depends on which were asked for.
+    fn rest(&mut self) {}
 }
 
 /// Why something did not work.
@@ -42,8 +49,10 @@ pub enum SubscriberError<E> {
     Malformed(&'static str),
     /// The head is not good now.
     Head(HeadError),
-    /// The log is not good. Keep what was received: with the log's leaves it is evidence.
+    /// The log is not good.
     Log(LogError),
+    /// The operator contradicts itself: keep this, and trust it no more.
+    Cheated(Box<Evidence>),
     /// The operator has no epoch that can be used now.
     NoEpoch,
     /// The operator refused the login, or does not know K.
@@ -61,6 +70,9 @@ impl<E: fmt::Display> fmt::Display for SubscriberError<E> {
             SubscriberError::Malformed(what) => write!(f, "what came is not {what}"),
             SubscriberError::Head(e) => e.fmt(f),
             SubscriberError::Log(e) => e.fmt(f),
+            SubscriberError::Cheated(evidence) => {
+                write!(f, "the operator contradicts itself: {}", evidence.kind())
+            }
             SubscriberError::NoEpoch => f.write_str("the operator serves no epoch that is of now"),
             SubscriberError::Refused => f.write_str("the login was refused: is K of this epoch?"),
         }
@@ -96,7 +108,7 @@ fn call<T: Transport>(way: &mut T, route: Route, body: &[u8]) -> Outcome<Vec<u8>
     }
 }
 
-fn hashes<T: Transport>(way: &mut T, route: Route) -> Outcome<Vec<[u8; 32]>, T::Error> {
+fn hashes<T: Transport>(way: &mut T, route: Route) -> Outcome<Vec<Hash>, T::Error> {
     let body = call(way, route, &[])?;
     match body.as_chunks() {
         (hashes, []) => Ok(hashes.to_vec()),
@@ -123,7 +135,50 @@ pub fn subscribe<T: Transport>(
     Ok(Subscription { receipt, secret })
 }
 
-/// Finds the head of an epoch, checks it and the log, and moves `seen` on.
+/// Gets a state of the log that was signed now and continues what was seen, with all its leaves.
+///
+/// Nothing that is asked for depends on what was seen. A proof that the log continues that of a certain
+/// size would take asking with this size, and tell when the subscriber was here last.
+fn log_now<T: Transport>(
+    way: &mut T,
+    operator: &OperatorId,
+    seen: &Seen,
+) -> Outcome<(TreeHead, Vec<Hash>), T::Error> {
+    let tree_head = TreeHead::decode(&call(way, Route::LogHead, &[])?)
+        .map_err(|_| SubscriberError::Malformed("a signed tree head"))?;
+    if tree_head.operator != *operator {
+        return Err(SubscriberError::Log(LogError::AnotherOperator));
+    }
+    let mut leaves = hashes(way, Route::LogLeaves)?;
+    // Something may have been logged in between.
+    leaves.truncate(usize::try_from(tree_head.size).unwrap_or(usize::MAX));
+    if leaves.len() as u64 != tree_head.size || log::root(&leaves) != tree_head.root {
+        return Err(SubscriberError::Malformed("the leaves of the log"));
+    }
+    if let Some(before) = &seen.tree_head {
+        let old = usize::try_from(before.size).unwrap_or(usize::MAX);
+        let proof = if (1..leaves.len()).contains(&old) {
+            log::consistency(&leaves, old)
+        } else {
+            Vec::new()
+        };
+        match tree_head.check_after(before, &proof) {
+            Ok(()) => (),
+            Err(LogError::NotExtended) => {
+                let (small, large) = (*before, tree_head);
+                let forked = Evidence::ForkedLog { small, large, leaves };
+                return Err(SubscriberError::Cheated(Box::new(forked)));
+            }
+            Err(e) => return Err(SubscriberError::Log(e)),
+        }
+    }
+    Ok((tree_head, leaves))
+}
+
+/// Finds the head of an epoch in the log, checks it and the log, and moves `seen` on.
+///
+/// The head is the one that the log has for now; there is no other, or the operator is caught. So all
+/// who ask at one time use the same, and whoever hands out another hands it out in vain.
 ///
 /// # Errors
 /// [`SubscriberError`]; `seen` then is as it was.
@@ -134,42 +189,38 @@ pub fn head<T: Transport>(
     which: Which,
     now: u64,
 ) -> Outcome<SignedHead, T::Error> {
-    const EACH: usize = 8 + SignedHead::LEN;
-    let body = call(way, Route::Epochs, &[])?;
-    let mut best: Option<(u64, SignedHead)> = None;
-    let mut refused = None;
-    for bytes in body.chunks(EACH) {
-        let (entry, bytes) =
+    let (tree_head, leaves) = log_now(way, operator, seen)?;
+    let recent = call(way, Route::LogRecent { size: tree_head.size }, &[])?;
+    let recent = Recent::decode(&recent, &leaves)
+        .map_err(|_| SubscriberError::Malformed("the end of the log"))?;
+    let served = call(way, Route::Epochs, &[])?;
+    if let Some((one, other)) = recent.contradiction() {
+        let (one, other) = (Box::new(one.clone()), Box::new(other.clone()));
+        let two = Evidence::TwoLogged { one, other, tree_head, leaves };
+        return Err(SubscriberError::Cheated(Box::new(two)));
+    }
+    let ahead = which == Which::Next;
+    let picked = recent.pick(operator, now, seen.epoch, ahead);
+    let picked =
+        picked.map_err(|why| why.map_or(SubscriberError::NoEpoch, SubscriberError::Head))?;
+    recent.check(operator, tree_head.time).map_err(SubscriberError::Log)?;
+    if tree_head.time.abs_diff(now) > CLOCK_SKEW {
+        return Err(SubscriberError::Log(LogError::NotNow));
+    }
+    let mut head = None;
+    for bytes in served.chunks(8 + SignedHead::LEN) {
+        let (_, bytes) =
             bytes.split_first_chunk::<8>().ok_or(SubscriberError::Malformed("a head"))?;
-        let head = SignedHead::decode(bytes).map_err(SubscriberError::Head)?;
-        let ahead = which == Which::Next;
-        match head.check(operator, now, seen.epoch, ahead) {
-            Ok(()) => {
-                let number = head.head().epoch.number;
-                if best.as_ref().is_none_or(|(_, b)| b.head().epoch.number < number) {
-                    best = Some((u64::from_le_bytes(*entry), head));
-                }
-            }
-            Err(e) => refused = Some(e),
+        let signed = SignedHead::decode(bytes).map_err(SubscriberError::Head)?;
+        if signed.head() == picked {
+            head = Some(signed);
+        } else if signed.head().contradicts(picked) {
+            return Err(SubscriberError::Log(LogError::NotIncluded));
         }
     }
-    let none = refused.map_or(SubscriberError::NoEpoch, SubscriberError::Head);
-    let (entry, head) = best.ok_or(none)?;
-    let tree_head = TreeHead::decode(&call(way, Route::LogHead, &[])?)
-        .map_err(|_| SubscriberError::Malformed("a signed tree head"))?;
-    if let Some(before) = &seen.tree_head {
-        let (old, size) = (before.size, tree_head.size);
-        let proof = if (1..size).contains(&old) {
-            hashes(way, Route::LogConsistency { old, size })?
-        } else {
-            Vec::new()
-        };
-        tree_head.check_after(before, &proof).map_err(SubscriberError::Log)?;
-    }
-    let proof = hashes(way, Route::LogInclusion { index: entry, size: tree_head.size })?;
-    tree_head.check_includes(head.head(), entry, &proof).map_err(SubscriberError::Log)?;
+    let head = head.ok_or(SubscriberError::NoEpoch)?;
     // The next epoch's head is no reason to refuse the current one's.
-    if which == Which::Current {
+    if !ahead {
         seen.epoch = Some(head.head().epoch.number);
     }
     seen.tree_head = Some(tree_head);
@@ -178,11 +229,12 @@ pub fn head<T: Transport>(
 
 /// Retrieves K of the epoch with this head and audits `audits` random rows.
 ///
-/// All queries are sent whatever comes back.
+/// All queries are sent whatever comes back, and then the way is at [`Transport::rest`].
 ///
 /// # Errors
-/// [`SubscriberError`]. What the operator did wrong with its signature on it is no error, but in the
-/// [`Conclusion`].
+/// [`SubscriberError`], also if some answer is missing: then K is not used, or an operator would leave
+/// out what convicts it. What the operator did wrong with its signature on it is no error, but in the
+/// [`Conclusion`], whatever else is missing.
 pub fn fetch<T: Transport>(
     way: &mut T,
     head: &SignedHead,
@@ -227,9 +279,12 @@ pub fn fetch<T: Transport>(
             Err(e) => failed = failed.or(Some(e)),
         }
     }
-    match failed {
+    way.rest();
+    let conclusion = round.conclude(mine);
+    // An operator that cheats in one answer must not get rid of it by leaving out another.
+    match failed.filter(|_| !conclusion.convicts()) {
         Some(e) => Err(e),
-        None => Ok(round.conclude(mine)),
+        None => Ok(conclusion),
     }
 }
 

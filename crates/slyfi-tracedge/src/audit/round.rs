@@ -89,6 +89,14 @@ pub struct Conclusion {
     pub evidence: Vec<Evidence>,
 }
 
+impl Conclusion {
+    /// Whether there is something to keep: a proof, or what becomes one when K is published.
+    pub fn convicts(&self) -> bool {
+        let waits = matches!(self.own, OwnRow::Failed { pending: Some(_), .. });
+        waits || !self.evidence.is_empty()
+    }
+}
+
 impl Round {
     /// Begins a round. Without an audit only the own row is retrieved.
     ///
@@ -170,6 +178,8 @@ impl Round {
                 evidence.extend(wrong);
             }
         }
+        // First what can be published without saying whose row is whose.
+        evidence.sort_by_key(|evidence| evidence.names(&subscription.receipt));
         Conclusion { own: own_row, checked, evidence }
     }
 }

@@ -7,7 +7,7 @@ use crate::answer::{Database, Exhibit, SignedAnswer};
 use crate::directory::{DirectoryLayout, KeyBlock, Top};
 use crate::enrol::Receipt;
 use crate::epoch::EpochKey;
-use crate::head::SignedHead;
+use crate::head::{Head, SignedHead};
 use crate::log::TreeHead;
 use crate::wire::{Malformed, Reader, put_hashes, put_sized};
 
@@ -75,6 +75,13 @@ impl Evidence {
                 out.extend_from_slice(key.as_bytes());
                 put_hashes(&mut out, proof);
             }
+            Evidence::TwoLogged { one, other, tree_head, leaves } => {
+                out.push(10);
+                out.extend_from_slice(&one.encode());
+                out.extend_from_slice(&other.encode());
+                out.extend_from_slice(&tree_head.encode());
+                put_hashes(&mut out, leaves);
+            }
         }
         out
     }
@@ -139,6 +146,12 @@ impl Evidence {
                 index: reader.u64()?,
                 key: EpochKey::from_bytes(reader.array()?),
                 proof: reader.hashes()?,
+            },
+            10 => Evidence::TwoLogged {
+                one: logged(&mut reader)?,
+                other: logged(&mut reader)?,
+                tree_head: tree_head(&mut reader)?,
+                leaves: reader.hashes()?,
             },
             _ => return Err(reader.malformed()),
         };
@@ -216,6 +229,10 @@ impl WrongRetrieval {
 
 fn head(reader: &mut Reader<'_>) -> Result<SignedHead, Malformed> {
     SignedHead::decode(reader.bytes(SignedHead::LEN)?).map_err(|_| reader.malformed())
+}
+
+fn logged(reader: &mut Reader<'_>) -> Result<Box<Head>, Malformed> {
+    Head::decode(reader.bytes(Head::LEN)?).map(Box::new)
 }
 
 fn tree_head(reader: &mut Reader<'_>) -> Result<TreeHead, Malformed> {

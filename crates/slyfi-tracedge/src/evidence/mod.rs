@@ -10,7 +10,7 @@ use crate::answer::{Database, Exhibit, SignedAnswer};
 use crate::directory::{KEY_BYTES, KeyBlock, Top};
 use crate::enrol::Receipt;
 use crate::epoch::{EpochKey, ROW_BYTES};
-use crate::head::{ROWS_PER_LEAF, SignedHead};
+use crate::head::{Head, ROWS_PER_LEAF, SignedHead};
 use crate::log::TreeHead;
 use crate::merkle::Hash;
 
@@ -19,12 +19,23 @@ pub use verify::{Aids, NotEvidence, Verdict};
 /// A proof. [`Evidence::verify`] says what it proves, if it does.
 #[derive(Clone, Debug)]
 pub enum Evidence {
-    /// Two different heads of one epoch.
+    /// Two different heads of one epoch, or of one time.
     TwoHeads {
         /// One.
         one: Box<SignedHead>,
         /// The other.
         other: Box<SignedHead>,
+    },
+    /// Two such heads in one log, which says that they are the operator's as a signature would.
+    TwoLogged {
+        /// One.
+        one: Box<Head>,
+        /// The other.
+        other: Box<Head>,
+        /// The log's state.
+        tree_head: TreeHead,
+        /// The leaves of the log.
+        leaves: Vec<Hash>,
     },
     /// Two tree heads, of which one does not continue the other.
     ForkedLog {
@@ -39,7 +50,7 @@ pub enum Evidence {
     Unlogged {
         /// What was served.
         head: SignedHead,
-        /// The log's state when the epoch had begun.
+        /// The log's state when the epoch was over.
         tree_head: TreeHead,
         /// The leaves of the log.
         leaves: Vec<Hash>,
@@ -86,6 +97,7 @@ impl Evidence {
     pub fn kind(&self) -> &'static str {
         match self {
             Evidence::TwoHeads { .. } => "two-heads",
+            Evidence::TwoLogged { .. } => "two-logged",
             Evidence::ForkedLog { .. } => "forked-log",
             Evidence::Unlogged { .. } => "unlogged",
             Evidence::WrongRow(_) => "wrong-row",
@@ -106,6 +118,26 @@ impl Evidence {
                 Subject::Row { key: None, .. } | Subject::Entry { .. } => None,
             },
             _ => None,
+        }
+    }
+
+    /// Whether it tells whoever reads it which row is the subscriber's who made it: it is about his own
+    /// row, or he found it in the answer to the query for his own row, which it has to hold.
+    ///
+    /// Other evidence of the same cheat does not: a whole-table audit's, or another retrieval's.
+    pub fn names(&self, mine: &Receipt) -> bool {
+        match self {
+            Evidence::WrongKey { receipt, .. } => receipt.index == mine.index,
+            Evidence::WrongRetrieval(wrong) => {
+                let asked = wrong.exhibit.index;
+                match wrong.subject {
+                    Subject::Row { .. } => asked == mine.index,
+                    Subject::Entry { .. } => {
+                        asked == wrong.head.head().directory_layout.block_of(mine.index)
+                    }
+                }
+            }
+            _ => false,
         }
     }
 }

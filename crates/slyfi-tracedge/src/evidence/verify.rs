@@ -9,7 +9,7 @@ use crate::answer::Database;
 use crate::directory::KeyBlock;
 use crate::enrol::Receipt;
 use crate::epoch::{EpochKey, EpochSecret, ROW_BYTES};
-use crate::head::{Head, ROWS_PER_LEAF, SignedHead};
+use crate::head::{CLOCK_SKEW, Head, ROWS_PER_LEAF, SignedHead};
 use crate::keys::{OperatorId, PublicKey};
 use crate::log::{Entry, TreeHead, opens};
 use crate::merkle::{Hash, is_block, leaf_hash, log, sha256};
@@ -90,7 +90,10 @@ impl Evidence {
             return Err(NotEvidence::AnotherOperator(named));
         }
         match self {
-            Evidence::TwoHeads { one, other } => two_heads(one, other),
+            Evidence::TwoHeads { one, other } => two_heads(one.head(), other.head()),
+            Evidence::TwoLogged { one, other, tree_head, leaves } => {
+                two_logged(one, other, tree_head, leaves)
+            }
             Evidence::ForkedLog { small, large, leaves } => forked_log(small, large, leaves),
             Evidence::Unlogged { head, tree_head, leaves } => unlogged(head, tree_head, leaves),
             Evidence::WrongRow(wrong) => wrong_row(wrong),
@@ -108,6 +111,7 @@ impl Evidence {
     fn operator(&self) -> OperatorId {
         let head: &SignedHead = match self {
             Evidence::ForkedLog { small, .. } => return small.operator,
+            Evidence::TwoLogged { tree_head, .. } => return tree_head.operator,
             Evidence::TwoHeads { one, .. } => one,
             Evidence::WrongRow(wrong) => &wrong.head,
             Evidence::WrongRetrieval(wrong) => &wrong.head,
@@ -121,22 +125,37 @@ impl Evidence {
     }
 }
 
-fn two_heads(one: &SignedHead, other: &SignedHead) -> Finding {
-    let (one, other) = (one.head(), other.head());
-    if one.epoch.operator != other.epoch.operator || one.epoch.number != other.epoch.number {
-        return nothing("the heads are of different epochs or operators");
-    }
+fn two_heads(one: &Head, other: &Head) -> Finding {
     if one == other {
         return nothing("the heads are the same");
     }
-    Ok(against(one, "two different heads were signed for one epoch"))
+    if !one.contradicts(other) {
+        return nothing("the heads are of different times and epochs, or of different operators");
+    }
+    Ok(against(one, "two different heads were made for one epoch, or for one time"))
+}
+
+fn two_logged(one: &Head, other: &Head, tree_head: &TreeHead, leaves: &[Hash]) -> Finding {
+    if tree_head.operator != one.epoch.operator || !are_leaves(tree_head, leaves) {
+        return nothing("the leaves are not those of the operator's tree head");
+    }
+    let logged = |head: &Head| leaves.contains(&Entry::Head(Box::new(head.clone())).leaf());
+    if !logged(one) || !logged(other) {
+        return nothing("a head is not in the log");
+    }
+    two_heads(one, other)
+}
+
+/// Whether these are the leaves of the log that was signed.
+fn are_leaves(tree_head: &TreeHead, leaves: &[Hash]) -> bool {
+    leaves.len() as u64 == tree_head.size && log::root(leaves) == tree_head.root
 }
 
 fn forked_log(small: &TreeHead, large: &TreeHead, leaves: &[Hash]) -> Finding {
     if small.operator != large.operator || small.size > large.size {
         return nothing("the tree heads are of different operators, or in the wrong order");
     }
-    if leaves.len() as u64 != large.size || log::root(leaves) != large.root {
+    if !are_leaves(large, leaves) {
         return nothing("the leaves are not those of the larger tree head");
     }
     // Fits: it is at most the number of leaves that are here.
@@ -150,10 +169,14 @@ fn forked_log(small: &TreeHead, large: &TreeHead, leaves: &[Hash]) -> Finding {
 
 fn unlogged(head: &SignedHead, tree_head: &TreeHead, leaves: &[Hash]) -> Finding {
     let head = head.head();
-    if tree_head.operator != head.epoch.operator || tree_head.time < head.epoch.not_before {
-        return nothing("the log's state is another operator's, or from before the epoch");
+    // A head says when its epoch is, not when it was made: an honest one's epoch may have begun while its
+    // table was built, and be logged after that. It is not made for what is over. An operator whose
+    // clock was set back a little has signed later times before that.
+    let over = head.epoch.not_after.saturating_add(CLOCK_SKEW);
+    if tree_head.operator != head.epoch.operator || tree_head.time < over {
+        return nothing("the log's state is another operator's, or from before the epoch's end");
     }
-    if leaves.len() as u64 != tree_head.size || log::root(leaves) != tree_head.root {
+    if !are_leaves(tree_head, leaves) {
         return nothing("the leaves are not those of the tree head");
     }
     if leaves.contains(&Entry::Head(Box::new(head.clone())).leaf()) {

@@ -14,6 +14,11 @@ pub enum Route {
     LogHead,
     /// `GET /v1/log/leaves`: all leaf hashes.
     LogLeaves,
+    /// `GET /v1/log/recent/SIZE`: the last entries of the log of SIZE entries ([`crate::recent`]).
+    LogRecent {
+        /// How many entries it had.
+        size: u64,
+    },
     /// `GET /v1/log/inclusion/INDEX/SIZE`: hashes.
     LogInclusion {
         /// Of which entry.
@@ -21,7 +26,8 @@ pub enum Route {
         /// In the tree of how many.
         size: u64,
     },
-    /// `GET /v1/log/consistency/OLD/SIZE`: hashes.
+    /// `GET /v1/log/consistency/OLD/SIZE`: hashes. For auditors: a subscriber who asked with the size that
+    /// he saw last would be known by it.
     LogConsistency {
         /// From the tree of how many.
         old: u64,
@@ -78,6 +84,7 @@ impl Route {
             Route::Epochs => "/v1/epochs".into(),
             Route::LogHead => "/v1/log/head".into(),
             Route::LogLeaves => "/v1/log/leaves".into(),
+            Route::LogRecent { size } => format!("/v1/log/recent/{size}"),
             Route::LogInclusion { index, size } => format!("/v1/log/inclusion/{index}/{size}"),
             Route::LogConsistency { old, size } => format!("/v1/log/consistency/{old}/{size}"),
             Route::LogEntry { index } => format!("/v1/log/entry/{index}"),
@@ -125,6 +132,7 @@ impl Route {
             ("GET", ["", "v1", "epochs"]) => Route::Epochs,
             ("GET", ["", "v1", "log", "head"]) => Route::LogHead,
             ("GET", ["", "v1", "log", "leaves"]) => Route::LogLeaves,
+            ("GET", ["", "v1", "log", "recent", size]) => Route::LogRecent { size: number(size)? },
             ("GET", ["", "v1", "log", "inclusion", index, size]) => {
                 Route::LogInclusion { index: number(index)?, size: number(size)? }
             }
@@ -190,6 +198,7 @@ mod tests {
             Route::Epochs,
             Route::LogHead,
             Route::LogLeaves,
+            Route::LogRecent { size: 70 },
             Route::LogInclusion { index: 3, size: 9 },
             Route::LogConsistency { old: 4, size: u64::MAX },
             Route::LogEntry { index: 0 },

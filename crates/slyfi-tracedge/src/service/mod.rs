@@ -24,6 +24,7 @@ use crate::log::TreeHead;
 use crate::login::{LOGIN_DEADLINE, ServerLogin};
 use crate::merkle::log;
 use crate::operator::Serving;
+use crate::recent;
 use api::{Response, Route};
 use store::{Store, StoreError};
 
@@ -251,6 +252,7 @@ impl Service {
                 self.log(|leaves| Some(TreeHead::sign(&self.keys, leaves, now).encode()))
             }
             Route::LogLeaves => self.log(|leaves| Some(leaves.as_flattened().to_vec())),
+            Route::LogRecent { size } => self.log_recent(size),
             Route::LogInclusion { index, size } => self.log(|leaves| {
                 let leaves = leaves.get(..usize::try_from(size).ok()?)?;
                 let index = usize::try_from(index).ok().filter(|i| *i < leaves.len())?;
@@ -294,6 +296,16 @@ impl Service {
     fn log(&self, run: impl FnOnce(&[crate::merkle::Hash]) -> Option<Vec<u8>>) -> Response {
         match self.with_store(|store| store.leaves()) {
             Ok(leaves) => run(&leaves).map_or(Response::NOT_FOUND, Response::ok),
+            Err(_) => Response::FAILED,
+        }
+    }
+
+    fn log_recent(&self, size: u64) -> Response {
+        let read = |store: &mut Store| recent::range(size).map(|at| store.log_entry(at)).collect();
+        let entries: Result<Vec<_>, StoreError> = self.with_store(read);
+        match entries.map(|entries| entries.into_iter().collect::<Option<Vec<_>>>()) {
+            Ok(Some(entries)) => Response::ok(recent::encode(&entries)),
+            Ok(None) => Response::NOT_FOUND,
             Err(_) => Response::FAILED,
         }
     }

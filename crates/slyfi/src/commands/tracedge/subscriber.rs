@@ -8,12 +8,10 @@ use serde::Serialize;
 use slyfi_link::{Error, ErrorKind, Result};
 use slyfi_linux::OsRandom;
 use slyfi_tracedge::audit::OwnRow;
-use slyfi_tracedge::evidence::Evidence;
 use slyfi_tracedge::head::SignedHead;
 use slyfi_tracedge::keys::{OperatorId, SecretKey};
-use slyfi_tracedge::log::{LogError, TreeHead};
-use slyfi_tracedge::service::api::Route;
-use slyfi_tracedge::subscriber::{self, Seen, SubscriberError, Transport, Which};
+use slyfi_tracedge::log::LogError;
+use slyfi_tracedge::subscriber::{self, SubscriberError, Which};
 
 use super::https::client::Https;
 use super::invite::Invite;
@@ -100,12 +98,13 @@ fn explain(e: SubscriberError<Error>) -> Error {
         SubscriberError::Refused => {
             (ErrorKind::NoLink, "fetch the key of this epoch: slyfi tracedge fetch")
         }
-        SubscriberError::Log(_) => {
+        SubscriberError::Log(LogError::NotNow | LogError::Unopened) => {
+            (ErrorKind::NoLink, "is this machine's clock right? else try again in a minute")
+        }
+        SubscriberError::Log(_) | SubscriberError::Cheated(_) => {
             (ErrorKind::Invite, "the operator contradicts what it signed before: trust it no more")
         }
-        SubscriberError::Status(_) | SubscriberError::Malformed(_) => {
-            (ErrorKind::NoLink, "is it an operator of this version?")
-        }
+        _ => (ErrorKind::NoLink, "is it an operator of this version?"),
     };
     Error::new(kind, e.to_string(), mend)
 }
@@ -180,7 +179,11 @@ fn retrieve(args: &SubscriberArgs, which: Which, audits: u32, paint: Paint) -> R
     let now = now_s();
     let head = match subscriber::head(&mut way, &operator, &mut seen, which, now) {
         Ok(head) => head,
-        Err(SubscriberError::Log(e)) => return Err(contradicted(&mut way, dir, &seen, e)),
+        Err(SubscriberError::Cheated(evidence)) => {
+            let name = format!("evidence-{}.te", evidence.kind());
+            let path = save(dir, &name, &evidence.encode())?;
+            return Err(caught(&path, &operator, "the operator contradicts itself"));
+        }
         Err(e) => return Err(explain(e)),
     };
     let epoch = head.head().epoch;
@@ -195,7 +198,10 @@ fn retrieve(args: &SubscriberArgs, which: Which, audits: u32, paint: Paint) -> R
     let conclusion = conclusion.map_err(explain)?;
     let mut saved = Vec::new();
     for (n, evidence) in conclusion.evidence.iter().enumerate() {
-        saved.push(save(dir, &format!("evidence-{}-{n}.te", epoch.number), &evidence.encode())?);
+        // Whoever publishes a proof has to know what else he publishes.
+        let whose = if evidence.names(&mine.receipt) { "-names-me" } else { "" };
+        let name = format!("evidence-{}-{n}{whose}.te", epoch.number);
+        saved.push(save(dir, &name, &evidence.encode())?);
     }
     if let OwnRow::Opened(secret) = &conclusion.own {
         state.keep(&epoch, secret.key(), now);
@@ -260,24 +266,6 @@ fn not_opened(head: &SignedHead, revoked: bool, first_epoch: u64) -> Error {
         return Error::new(ErrorKind::Invite, cause, mend);
     }
     Error::new(ErrorKind::Invite, cause, "the subscription was ended: ask the operator")
-}
-
-/// The log is not what it was: keeps the proof, if it can be had.
-fn contradicted(way: &mut Https, dir: &Path, seen: &Seen, e: LogError) -> Error {
-    let mut proof = || -> Option<PathBuf> {
-        let small = seen.tree_head?;
-        let mut get = |route| way.call(route, &[]).ok().filter(|r| r.0 == 200).map(|r| r.1);
-        let large = TreeHead::decode(&get(Route::LogHead)?).ok()?;
-        let bytes = get(Route::LogLeaves)?;
-        let leaves = bytes.as_chunks::<32>().0.to_vec();
-        let evidence = Evidence::ForkedLog { small, large, leaves };
-        evidence.verify(&small.operator, &Default::default()).ok()?;
-        save(dir, "evidence-log.te", &evidence.encode()).ok()
-    };
-    match (proof(), seen.tree_head) {
-        (Some(path), Some(seen)) => caught(&path, &seen.operator, &e.to_string()),
-        _ => explain(SubscriberError::Log(e)),
-    }
 }
 
 /// `slyfi tracedge prove`
