@@ -6,17 +6,20 @@
 //! ```
 //!
 //! Times are the least and the median of several rounds: of the wall clock, and of the thread's time on
-//! a processor, which other work on the machine disturbs less.
+//! a processor, which other work on the machine disturbs less. In each round as many bytes as the table
+//! has are read once, plainly: `plain_read_ms` is what an answer would take if arithmetic were free, and
+//! `over_plain_read` how many times as long a round's answer took as its reading did, the median. It says
+//! more about the program than milliseconds do when other work shares the processor or its memory.
 #![expect(clippy::disallowed_methods, reason = "a stopwatch needs a clock")]
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use slyfi_base::SecureRandom;
-use slyfi_pir::kernel::Backend;
+use slyfi_pir::kernel::{Backend, Pages};
 use slyfi_pir::{Preparation, Progress, SchemeId, Server, Shape, registry};
 
 /// What was asked for on the command line.
@@ -109,6 +112,8 @@ fn rates(id: SchemeId, shape: Shape, table: &[u8], options: &Options) -> Result<
     eprintln!();
     let client = registry::client(server.setup(), server.hint()).map_err(|e| e.to_string())?;
 
+    let plain = Plain::new(table)?;
+    let mut read = vec![];
     let mut rng = Fast(2);
     let (mut query, mut single, mut extract) = (vec![], vec![], vec![]);
     let row_bytes = shape.row_bytes();
@@ -116,6 +121,7 @@ fn rates(id: SchemeId, shape: Shape, table: &[u8], options: &Options) -> Result<
         let index = rng.below(shape.rows());
         let made = timed(&mut query, || client.query(index, &mut Fast(round + 3)));
         let made = made.map_err(|e| e.to_string())?;
+        timed(&mut read, || plain.read());
         let answer = timed(&mut single, || server.answer(&made.bytes));
         let answer = answer.map_err(|e| e.to_string())?;
         let found = timed(&mut extract, || made.state.extract(&answer));
@@ -132,17 +138,16 @@ fn rates(id: SchemeId, shape: Shape, table: &[u8], options: &Options) -> Result<
         queries.push(made.bytes);
     }
     let queries: Vec<&[u8]> = queries.iter().map(|q| &q[..]).collect();
-    let mut batched = vec![];
+    let (mut batched, mut read_beside) = (vec![], vec![]);
     for _ in 0..options.rounds {
+        timed(&mut read_beside, || plain.read());
         let answers = timed(&mut batched, || server.answer_batch(&queries));
         if let Some(why) = answers.into_iter().find_map(Result::err) {
             return Err(why.to_string());
         }
     }
-    let each = |times: &[(f64, f64)]| {
-        let share = 1.0 / options.batch as f64;
-        summary(&times.iter().map(|(w, c)| (w * share, c * share)).collect::<Vec<_>>())
-    };
+    let share = 1.0 / options.batch as f64;
+    let each: Vec<(f64, f64)> = batched.iter().map(|(w, c)| (w * share, c * share)).collect();
     let saturated = saturated(&*server, &queries, options)?;
     Ok(json!({
         "scheme": id.name(), "secure": id.is_secure(), "rows": shape.rows(),
@@ -151,7 +156,9 @@ fn rates(id: SchemeId, shape: Shape, table: &[u8], options: &Options) -> Result<
         "rows_per_answer": sizes.rows_per_answer, "server_memory_bytes": server.memory_bytes(),
         "prepare_s": prepare_s, "workers": options.workers.get(),
         "query_ms": summary(&query), "extract_ms": summary(&extract),
-        "answer_ms": summary(&single), "batch": options.batch, "batched_answer_ms": each(&batched),
+        "answer_ms": summary(&single), "batch": options.batch, "batched_answer_ms": summary(&each),
+        "plain_read_ms": summary(&[&read[..], &read_beside].concat()),
+        "over_plain_read": { "answer": ratio(&single, &read), "batched": ratio(&each, &read_beside) },
         "saturated_answers_per_s": saturated,
     }))
 }
@@ -184,18 +191,60 @@ fn timed<T>(times: &mut Vec<(f64, f64)>, f: impl FnOnce() -> T) -> T {
 
 /// The milliseconds that this thread has been on a processor; NaN where the system does not say.
 fn cpu_ms() -> f64 {
+    // The system counts up to when the thread last left a processor, or to its last clock tick, which
+    // may be 4 ms ago. So leave it.
+    std::thread::sleep(Duration::from_nanos(1));
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = stat.split(' ').next().and_then(|n| n.parse::<f64>().ok());
     nanoseconds.map_or(f64::NAN, |n| n / 1e6)
 }
 
+/// A copy of a table, in pages like the server's, and nothing to do but to read it.
+struct Plain(Pages);
+
+impl Plain {
+    fn new(table: &[u8]) -> Result<Self, String> {
+        let mut pages = Pages::zeroed(table.len()).map_err(|e| e.to_string())?;
+        pages.bytes_mut()[..table.len()].copy_from_slice(table);
+        Ok(Plain(pages))
+    }
+
+    /// Reads all of it with the widest registers there are; the exclusive or of its words.
+    fn read(&self) -> u64 {
+        let mut sums = [0u64; 64];
+        pulp::Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for block in self.0.bytes().as_chunks::<512>().0 {
+                    for (sum, word) in sums.iter_mut().zip(block.as_chunks().0) {
+                        *sum ^= u64::from_le_bytes(*word);
+                    }
+                }
+            },
+        );
+        std::hint::black_box(sums.iter().fold(0, |all, sum| all ^ sum))
+    }
+}
+
+/// The median of the rounds' ratios, of wall-clock and of processor time.
+fn ratio(times: &[(f64, f64)], to: &[(f64, f64)]) -> Value {
+    let ratios: Vec<_> = times.iter().zip(to).map(|(t, to)| (t.0 / to.0, t.1 / to.1)).collect();
+    json!({ "wall": median(&ratios, |r| r.0), "cpu": median(&ratios, |r| r.1) })
+}
+
+fn median(times: &[(f64, f64)], pick: fn(&(f64, f64)) -> f64) -> f64 {
+    sorted(times, pick)[times.len() / 2]
+}
+
+fn sorted(times: &[(f64, f64)], pick: fn(&(f64, f64)) -> f64) -> Vec<f64> {
+    let mut times: Vec<f64> = times.iter().map(pick).collect();
+    times.sort_by(f64::total_cmp);
+    times
+}
+
 /// Least and median of wall-clock and processor time.
 fn summary(times: &[(f64, f64)]) -> Value {
-    let of = |pick: fn(&(f64, f64)) -> f64| {
-        let mut times: Vec<f64> = times.iter().map(pick).collect();
-        times.sort_by(f64::total_cmp);
-        json!({ "least": times[0], "median": times[times.len() / 2] })
-    };
+    let of = |pick: fn(&(f64, f64)) -> f64| json!({ "least": sorted(times, pick)[0], "median": median(times, pick) });
     json!({ "wall": of(|t| t.0), "cpu": of(|t| t.1) })
 }
 
