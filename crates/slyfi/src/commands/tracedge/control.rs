@@ -4,6 +4,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -141,8 +142,12 @@ pub fn listen(dir: &Path) -> Result<UnixListener> {
     UnixListener::bind(&path).map_err(failed)
 }
 
-/// Takes orders, one after the other. Never ends.
-pub fn run(listener: &UnixListener, carry_out: impl Fn(&Order) -> Result<Answer>) {
+/// Takes orders, one after the other, until `ending` is set and [`end`] has said so.
+pub fn run(
+    listener: &UnixListener,
+    ending: &AtomicBool,
+    carry_out: impl Fn(&Order) -> Result<Answer>,
+) {
     let one = |mut socket: UnixStream| -> std::io::Result<()> {
         socket.set_read_timeout(Some(PATIENCE))?;
         socket.set_write_timeout(Some(PATIENCE))?;
@@ -158,10 +163,21 @@ pub fn run(listener: &UnixListener, carry_out: impl Fn(&Order) -> Result<Answer>
         socket.write_all(&line)
     };
     for socket in listener.incoming() {
+        if ending.load(Ordering::Acquire) {
+            break;
+        }
         // Whoever gave the order and went away is not told; the order was carried out.
         let told = socket.and_then(one);
         if told.is_err() {
             std::thread::park_timeout(Duration::from_millis(10));
         }
     }
+}
+
+/// Wakes [`run`], so that it sees that it is to end, and takes the socket away.
+pub fn end(dir: &Path) {
+    let path = path(dir);
+    // If it cannot be reached it does not wait either; a socket that stays is a dead one's.
+    let _ = UnixStream::connect(&path);
+    let _ = std::fs::remove_file(&path);
 }

@@ -3,15 +3,17 @@
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use slyfi_link::{Error, ErrorKind, Result};
-use slyfi_linux::OsRandom;
+use slyfi_linux::{Clock, Interest, OsRandom, Poll, Signals, Token, Waker};
 use slyfi_tracedge::SchemeId;
 use slyfi_tracedge::epoch::{Epoch, EpochKey, EpochSecret};
 use slyfi_tracedge::files::{EpochFiles, write_whole};
@@ -20,6 +22,7 @@ use slyfi_tracedge::operator::Schemes;
 use slyfi_tracedge::pieces::Work;
 use slyfi_tracedge::service::Service;
 use slyfi_tracedge::service::store::{Store, StoreError};
+use tokio::sync::watch;
 
 use super::control::{self, Answer, Order};
 use super::https::{self, Certificates};
@@ -28,8 +31,10 @@ use super::{failed, hex, now_s, read};
 use crate::commands::{print, print_json};
 use crate::output::{Paint, span};
 
-/// How often `serve` looks whether an epoch is over or due.
-const LOOK: Duration = Duration::from_secs(20);
+/// How often `serve` looks at the clock: is an epoch over or due?
+const LOOK: Duration = Duration::from_secs(1);
+/// When it tries again what failed, seconds.
+const AGAIN: u64 = 20;
 
 /// Which operator.
 #[derive(Debug, Args)]
@@ -190,15 +195,18 @@ pub fn init(args: &InitArgs, paint: Paint) -> Result<()> {
 
 /// An operator whose store this process holds.
 struct Operator {
-    service: Service,
+    service: Arc<Service>,
     files: EpochFiles,
     scheme: SchemeId,
     building: Mutex<()>,
+    /// When the next epoch is over or due, Unix seconds: until then there is nothing to look at.
+    due: AtomicU64,
+    /// Set when the process is to end.
+    ending: AtomicBool,
 }
 
-fn work() -> Work<'static> {
-    let workers = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    Work { workers, ..Work::quiet() }
+fn workers() -> NonZeroUsize {
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN)
 }
 
 impl Operator {
@@ -209,10 +217,24 @@ impl Operator {
             Error::new(ErrorKind::Store, cause, "hintless and lwe are there")
         })?;
         let store = Store::open(&dir.join("operator.redb")).map_err(store_failed)?;
-        // Each answers on a core; twice as many keep them busy while others wait for the network.
-        let most = work().workers.saturating_mul(NonZeroUsize::MIN.saturating_add(1));
-        let service = Service::new(store, most).map_err(store_failed)?;
-        Ok(Operator { service, files: EpochFiles::new(dir), scheme, building: Mutex::new(()) })
+        let service = Service::new(store, workers()).map_err(store_failed)?;
+        Ok(Operator {
+            service: Arc::new(service),
+            files: EpochFiles::new(dir),
+            scheme,
+            building: Mutex::new(()),
+            due: AtomicU64::new(0),
+            ending: AtomicBool::new(false),
+        })
+    }
+
+    /// Goes on with `work` until the process is to end.
+    fn while_serving<T>(&self, work: impl FnOnce(&Work<'_>) -> T) -> T {
+        let progress = |_| match self.ending.load(Ordering::Acquire) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        };
+        work(&Work { workers: workers(), progress: &progress })
     }
 
     fn last(&self) -> Result<Option<Epoch>> {
@@ -258,8 +280,7 @@ impl Operator {
         let keys = self.service.keys();
         let schemes = Schemes::both(self.scheme);
         let serving = self
-            .files
-            .build(keys, &secret, &directory, schemes, &work())
+            .while_serving(|work| self.files.build(keys, &secret, &directory, schemes, work))
             .map_err(|e| broken(&e))?;
         let mapped = self.files.map(epoch.number).map_err(|e| broken(&e))?;
         self.service.publish(serving, secret.key().clone(), Some(mapped)).map_err(store_failed)?;
@@ -271,6 +292,8 @@ impl Operator {
             .map(|epoch| epoch.number)
             .collect();
         self.files.sweep(|epoch| kept.contains(&epoch)).map_err(|e| broken(&e))?;
+        // There is more to come than was known.
+        self.due.store(0, Ordering::Release);
         let Epoch { number: epoch, not_before, not_after, .. } = epoch;
         Ok(Answer::Built { epoch, not_before, not_after, subscribed })
     }
@@ -278,14 +301,34 @@ impl Operator {
     /// Ends what is over and builds what is due: the next epoch from the middle of the present one.
     fn look(&self) -> Result<()> {
         let now = now_s();
+        if now < self.due.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let Some(last) = self.last()? else { return Ok(()) };
+        self.due.store(now + AGAIN, Ordering::Release);
         // First what needs no room on the disk.
         self.service.retire(now).map_err(store_failed)?;
-        if now >= last.not_after - (last.not_after - last.not_before) / 2 {
+        if now >= middle(&last) {
             self.build()?;
         }
+        self.due.store(self.next_due(now)?, Ordering::Release);
         Ok(())
     }
+
+    /// When there is something to end or to build next.
+    fn next_due(&self, now: u64) -> Result<u64> {
+        let epochs = self.service.with_store(|store| store.epochs()).map_err(store_failed)?;
+        let epochs: Vec<_> = epochs.iter().map(|recorded| recorded.head.head().epoch).collect();
+        let over = epochs.iter().map(|epoch| epoch.not_after.saturating_add(CLOCK_SKEW));
+        let over = over.filter(|over| *over > now).min();
+        let build = epochs.last().map(middle);
+        Ok(over.into_iter().chain(build).min().unwrap_or(0))
+    }
+}
+
+/// When the epoch after this one is built.
+fn middle(epoch: &Epoch) -> u64 {
+    epoch.not_after - (epoch.not_after - epoch.not_before) / 2
 }
 
 /// Has an order carried out: by the `serve` that runs, or here.
@@ -374,7 +417,11 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     let address = args.listen.unwrap_or_else(|| SocketAddr::from(([0; 16], settings.port)));
     let listener = TcpListener::bind(address).map_err(|e| Error::system(address, &e))?;
     let address = listener.local_addr().map_err(|e| Error::system(address, &e))?;
-    let resumed = operator.service.resume(&operator.files, now_s(), &work());
+    let signals = Signals::catch().map_err(|e| Error::system("signals", &e))?;
+    let (bell, stop) = (Waker::new(), watch::Sender::new(false));
+    let bell = bell.map_err(|e| Error::system("signals", &e))?;
+    let resumed =
+        operator.while_serving(|work| operator.service.resume(&operator.files, now_s(), work));
     for (epoch, why) in resumed.map_err(store_failed)? {
         say(&format!("epoch {epoch} is not served: {why}"));
     }
@@ -382,19 +429,51 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     if operator.last()?.is_none() {
         print("no epoch yet: enrol subscribers, then `slyfi tracedge build`\n")?;
     }
-    std::thread::scope(|scope| {
-        scope.spawn(|| control::run(&control, |order| operator.carry_out(order)));
-        scope.spawn(|| {
-            loop {
-                if let Err(e) = operator.look() {
+    let served = std::thread::scope(|scope| {
+        let ending = &operator.ending;
+        scope.spawn(|| control::run(&control, ending, |order| operator.carry_out(order)));
+        let looks = scope.spawn(|| {
+            while !ending.load(Ordering::Acquire) {
+                if let Err(e) = operator.look()
+                    && !ending.load(Ordering::Acquire)
+                {
                     say(&e.to_string());
                 }
                 std::thread::park_timeout(LOOK);
             }
         });
-        https::server::run(&operator.service, &listener, &config, args.connections);
+        scope.spawn(|| {
+            until_told(&signals, &bell);
+            ending.store(true, Ordering::Release);
+            stop.send_replace(true);
+        });
+        let service = Arc::clone(&operator.service);
+        let most = (workers().get(), args.connections);
+        let served = https::server::run(service, listener, config, most, stop.subscribe());
+        ending.store(true, Ordering::Release);
+        bell.wake();
+        looks.thread().unpark();
+        control::end(dir);
+        served
     });
-    Ok(())
+    served.map_err(|e| Error::system(address, &e))
+}
+
+/// Waits until a signal says that the process is to end, or the bell rings.
+fn until_told(signals: &Signals, bell: &Waker) {
+    let wait = || {
+        let mut poll = Poll::new()?;
+        poll.add(signals, Token(0), Interest::Read)?;
+        poll.add(bell, Token(1), Interest::Read)?;
+        loop {
+            if !poll.wait(Clock::new().now().mono, None)?.is_empty() {
+                return std::io::Result::Ok(());
+            }
+        }
+    };
+    if let Err(e) = wait() {
+        say(&format!("signals: {e}"));
+    }
 }
 
 /// Tells the operator, who may have closed standard error.

@@ -1,20 +1,29 @@
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::{http1, http2};
+use hyper::header::{HOST, HeaderValue};
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use rustls::pki_types::ServerName;
-use rustls::{ClientConnection, StreamOwned};
 use slyfi_link::{Error, ErrorKind, Result};
 use slyfi_tracedge::service::api::Route;
 use slyfi_tracedge::subscriber::Transport;
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
 
-use super::http::Messages;
-use super::wire::Wire;
-use super::{BINDING_LABEL, client_config};
+use super::body::{Unread, Whole, read};
+use super::patience::{PATIENCE, time_for};
+use super::{BINDING_LABEL, H2, client_config};
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// The longest hint and the longest of any other response, bytes.
 const LONGEST_HINT: usize = 1 << 30;
 const LONGEST: usize = 64 << 20;
+/// What may come that was not read yet, bytes: a hint over a long way.
+const WINDOW: u32 = 4 << 20;
 
 /// Splits `https://HOST:PORT` (RFC 3986) into host, without brackets, and port.
 fn split(url: &str) -> Option<(&str, u16)> {
@@ -44,11 +53,23 @@ fn parse(url: &str) -> Result<(&str, u16, ServerName<'static>)> {
     })
 }
 
+type Body = Whole<()>;
+
+/// What requests are handed to.
+enum Requests {
+    Http1(http1::SendRequest<Body>),
+    Http2(http2::SendRequest<Body>),
+}
+
 /// A connection to an operator.
+///
+/// A fresh one for each command, with nothing in it that another one had: no session is resumed, and
+/// requests carry method, path, host and length, and no more.
 pub struct Https {
     url: String,
-    host: String,
-    messages: Messages<StreamOwned<ClientConnection, Wire>>,
+    /// Runs while somebody waits for a response.
+    runtime: Runtime,
+    requests: Requests,
     binding: [u8; 32],
 }
 
@@ -73,21 +94,69 @@ impl Https {
             }
         }
         let socket = socket.ok_or(last).map_err(unreachable)?;
-        let mut wire = Wire::new(socket).map_err(unreachable)?;
+        socket.set_nodelay(true).map_err(unreachable)?;
+        socket.set_nonblocking(true).map_err(unreachable)?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(unreachable)?;
         let another = |e: &dyn std::fmt::Display| {
             let cause = format!("{url} does not prove that it is the operator who invited: {e}");
             let mend = "somebody is in between, or the operator has a new certificate: ask it";
             Error::new(ErrorKind::NoLink, cause, mend)
         };
-        let mut tls = ClientConnection::new(config, name).map_err(|e| another(&e))?;
-        while tls.is_handshaking() {
-            tls.complete_io(&mut wire).map_err(|e| another(&e))?;
-        }
-        let binding =
-            tls.export_keying_material([0; 32], BINDING_LABEL, None).map_err(|e| another(&e))?;
-        let messages = Messages::new(StreamOwned::new(tls, wire));
-        Ok(Https { url: url.to_owned(), host: host.to_owned(), messages, binding })
+        let (requests, binding) = runtime.block_on(async {
+            let socket = tokio::net::TcpStream::from_std(socket).map_err(unreachable)?;
+            let tls = TlsConnector::from(config).connect(name, socket);
+            let late = |_| unreachable(std::io::ErrorKind::TimedOut.into());
+            let tls = timeout(PATIENCE, tls).await.map_err(late)?.map_err(|e| another(&e))?;
+            let (_, session) = tls.get_ref();
+            let binding = session
+                .export_keying_material([0; 32], BINDING_LABEL, None)
+                .map_err(|e| another(&e))?;
+            let h2 = session.alpn_protocol() == Some(H2);
+            let failed = |e: hyper::Error| unreachable(std::io::Error::other(e));
+            let requests = shake_hands(TokioIo::new(tls), h2).await.map_err(failed)?;
+            Ok::<_, Error>((requests, binding))
+        })?;
+        Ok(Https { url: url.to_owned(), runtime, requests, binding })
     }
+}
+
+async fn shake_hands<S>(stream: S, h2: bool) -> hyper::Result<Requests>
+where
+    S: hyper::rt::Read + hyper::rt::Write + Unpin + Send + 'static,
+{
+    // The connection's own task: what goes wrong in it, the request that is under way is told.
+    if h2 {
+        let (requests, connection) = http2::Builder::new(TokioExecutor::new())
+            .initial_stream_window_size(WINDOW)
+            .initial_connection_window_size(WINDOW)
+            .handshake(stream)
+            .await?;
+        tokio::spawn(connection);
+        Ok(Requests::Http2(requests))
+    } else {
+        let (requests, connection) = http1::handshake(stream).await?;
+        tokio::spawn(connection);
+        Ok(Requests::Http1(requests))
+    }
+}
+
+/// A request of this route, the same whoever asks.
+fn request(url: &str, h2: bool, route: Route, body: &[u8]) -> Option<Request<Body>> {
+    let origin = url.strip_suffix('/').unwrap_or(url);
+    let (authority, path) = (origin.strip_prefix("https://")?, route.path());
+    let mut request = Request::new(Whole::new(Bytes::copy_from_slice(body), ()));
+    *request.method_mut() = route.method().parse().ok()?;
+    if h2 {
+        *request.uri_mut() = format!("{origin}{path}").parse().ok()?;
+    } else {
+        *request.uri_mut() = path.parse().ok()?;
+        request.headers_mut().insert(HOST, HeaderValue::from_str(authority).ok()?);
+    }
+    Some(request)
 }
 
 impl Transport for Https {
@@ -95,12 +164,41 @@ impl Transport for Https {
 
     fn call(&mut self, route: Route, body: &[u8]) -> Result<(u16, Vec<u8>)> {
         let most = if matches!(route, Route::Hint { .. }) { LONGEST_HINT } else { LONGEST };
+        let url = &self.url;
         let failed = |e: &dyn std::fmt::Display| {
-            Error::new(ErrorKind::NoLink, format!("{}: {e}", self.url), "try again")
+            Error::new(ErrorKind::NoLink, format!("{url}: {e}"), "try again")
         };
-        let asked = self.messages.ask(route.method(), &self.host, &route.path(), body);
-        asked.map_err(|e| failed(&e))?;
-        self.messages.response(most).map_err(|e| failed(&e))
+        let late = |_| failed(&"the operator takes too long");
+        let requests = &mut self.requests;
+        self.runtime.block_on(async {
+            let h2 = matches!(requests, Requests::Http2(_));
+            let request = request(url, h2, route, body).ok_or_else(|| failed(&"no request"))?;
+            let response = async {
+                match requests {
+                    Requests::Http1(requests) => {
+                        requests.ready().await?;
+                        requests.send_request(request).await
+                    }
+                    Requests::Http2(requests) => {
+                        requests.ready().await?;
+                        requests.send_request(request).await
+                    }
+                }
+            };
+            // The time of the request's way there, and of the response's first word.
+            let response = timeout(time_for(body.len()) + PATIENCE, response).await;
+            let response = response.map_err(late)?.map_err(|e| failed(&e))?;
+            let status = response.status().as_u16();
+            let mut body: Incoming = response.into_body();
+            let announced = hyper::body::Body::size_hint(&body).lower();
+            let announced = usize::try_from(announced).unwrap_or(usize::MAX).min(most);
+            let body = timeout(time_for(announced), read(&mut body, most)).await;
+            let body = body.map_err(late)?.map_err(|e| match e {
+                Unread::TooLong => failed(&"what came is longer than it may be"),
+                Unread::Broken => failed(&"the response did not come whole"),
+            })?;
+            Ok((status, body))
+        })
     }
 
     fn binding(&self) -> Vec<u8> {

@@ -1,10 +1,13 @@
-//! The way between subscriber and operator: HTTP/1.1 over TLS 1.3, certificates by the operator's own
-//! authority, which its invitations carry.
+//! The way between subscriber and operator: HTTP/2 or HTTP/1.1 over TLS 1.3, certificates by the
+//! operator's own authority, which its invitations carry.
 
+mod body;
 pub mod client;
-pub mod http;
+mod connection;
+mod patience;
+mod places;
 pub mod server;
-pub mod wire;
+mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +17,7 @@ use rustls::client::Resumption;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::NoServerSessionStorage;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use slyfi_link::{Error, ErrorKind, Result};
@@ -23,6 +27,15 @@ const VALID: Duration = Duration::from_secs(10 * 365 * 86_400);
 
 /// RFC 9266's label: what both ends of one channel can compute, and nobody between two channels.
 const BINDING_LABEL: &[u8] = b"EXPORTER-Channel-Binding";
+
+/// HTTP/2's name (RFC 9113 §3.2), and HTTP/1.1's.
+const H2: &[u8] = b"h2";
+const H1: &[u8] = b"http/1.1";
+
+/// What both ends speak, the better first.
+fn protocols() -> Vec<Vec<u8>> {
+    vec![H2.to_vec(), H1.to_vec()]
+}
 
 /// An authority, and a server's certificate by it, as PEM.
 pub struct Certificates {
@@ -89,7 +102,8 @@ pub fn server_config(certificate: &[u8], key: &[u8]) -> Result<Arc<ServerConfig>
         .with_single_cert(chain.map_err(|e| bad(&e))?, key)
         .map_err(|e| bad(&e))?;
     config.send_tls13_tickets = 0;
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.alpn_protocols = protocols();
     Ok(Arc::new(config))
 }
 
@@ -112,6 +126,6 @@ pub fn client_config(authority: &[u8]) -> Result<Arc<ClientConfig>> {
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.resumption = Resumption::disabled();
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols();
     Ok(Arc::new(config))
 }

@@ -1,83 +1,99 @@
-use std::net::{TcpListener, TcpStream};
+use std::future::poll_fn;
+use std::io;
+use std::net::TcpListener;
+use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
-use slyfi_linux::OsRandom;
-use slyfi_tracedge::service::{Connection, Request, Service};
+use rustls::ServerConfig;
+use slyfi_tracedge::service::Service;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
 
-use super::BINDING_LABEL;
-use super::http::{HttpError, Messages};
-use super::wire::Wire;
-use crate::commands::tracedge::now_s;
+use super::connection::{self, Shared};
+use super::patience::Patience;
+use super::places::{Places, Source};
+use super::turns::Turns;
 
-/// Gives its place back when the connection ends, however it ends.
-struct Place<'a>(&'a AtomicUsize);
+/// Threads for everything that is not a query: logins, heads, the log.
+const OTHERS: usize = 2;
+/// Threads that wait for the network.
+const NETWORK: usize = 2;
+/// How long a peer may take to agree on keys.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How long what is under way may take when the server is to end.
+const GRACE: Duration = Duration::from_secs(10);
 
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Release);
-    }
-}
-
-/// Attends to every connection on a thread of its own, `most` of them at a time; who comes then is
-/// closed upon. Nothing about a connection is written down. Never ends.
-pub fn run(service: &Service, listener: &TcpListener, config: &Arc<ServerConfig>, most: usize) {
-    let open = AtomicUsize::new(0);
-    std::thread::scope(|scope| {
-        for socket in listener.incoming() {
-            let Ok(socket) = socket else {
-                // Out of descriptors, most likely: let connections end.
-                std::thread::park_timeout(Duration::from_millis(50));
-                continue;
-            };
-            let before = open.fetch_add(1, Ordering::Acquire);
-            let place = Place(&open);
-            if before >= most {
-                continue;
-            }
-            let config = Arc::clone(config);
-            let attend = move || {
-                let _place = place;
-                // Whatever went wrong was this peer's business, and goes with it.
-                let _ = attend(service, config, socket);
-            };
-            // Without a thread the peer is closed upon, as when there are too many.
-            let _ = std::thread::Builder::new().spawn_scoped(scope, attend);
-        }
-    });
-}
-
-fn attend(
-    service: &Service,
+/// Serves with `answering` threads for queries and `most` connections at a time, until `stop` says so;
+/// then finishes what is under way. Nothing about a connection is written down.
+///
+/// # Errors
+/// The system's, if it refuses threads or the socket.
+pub fn run(
+    service: Arc<Service>,
+    listener: TcpListener,
     config: Arc<ServerConfig>,
-    socket: TcpStream,
-) -> Result<(), HttpError> {
-    let failed = |e: rustls::Error| HttpError::Io(std::io::Error::other(e));
-    let mut wire = Wire::new(socket)?;
-    let mut tls = ServerConnection::new(config).map_err(failed)?;
-    while tls.is_handshaking() {
-        tls.complete_io(&mut wire)?;
-    }
-    let binding = tls.export_keying_material([0; 32], BINDING_LABEL, None).map_err(failed)?;
-    let mut messages = Messages::new(StreamOwned::new(tls, wire));
-    let mut connection = Connection::default();
+    (answering, most): (usize, usize),
+    stop: watch::Receiver<bool>,
+) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(NETWORK)
+        .max_blocking_threads(answering + OTHERS)
+        .thread_name("https")
+        .enable_io()
+        .enable_time()
+        .build()?;
+    let queries = Turns::new(answering);
+    let shared = Arc::new(Shared { service, queries, others: Turns::new(OTHERS) });
+    listener.set_nonblocking(true)?;
+    let served = runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        accept(shared, &listener, TlsAcceptor::from(config), &Places::new(most), stop).await;
+        Ok(())
+    });
+    runtime.shutdown_timeout(GRACE);
+    served
+}
+
+async fn accept(
+    shared: Arc<Shared>,
+    listener: &tokio::net::TcpListener,
+    tls: TlsAcceptor,
+    places: &Arc<Places>,
+    stop: watch::Receiver<bool>,
+) {
+    let mut connections = JoinSet::new();
+    let mut until = stop.clone();
+    let mut stopped = pin!(until.wait_for(|stop| *stop));
     loop {
-        let request = match messages.request(|method, path| service.longest_body(method, path)) {
-            Ok(request) => request,
-            Err(HttpError::TooLong) => break messages.answer(413, &[])?,
-            Err(HttpError::Malformed) => break messages.answer(400, &[])?,
-            Err(e) => return Err(e),
+        let next = poll_fn(|cx| {
+            if stopped.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            listener.poll_accept(cx).map(Some)
+        });
+        let Some(accepted) = next.await else { break };
+        while connections.try_join_next().is_some() {}
+        let Ok((socket, peer)) = accepted else {
+            // Out of descriptors, most likely: let connections end.
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            continue;
         };
-        let asked = Request { method: &request.method, path: &request.path, body: &request.body };
-        let response = service.handle(&mut connection, asked, &binding, now_s(), &mut OsRandom);
-        messages.answer(response.status, &response.body)?;
-        if request.close {
-            break;
-        }
+        let source = Source::of(peer.ip());
+        let patience = Arc::new(Patience::new(HANDSHAKE));
+        // Who finds no place is closed upon.
+        let Some(place) = places.take(source, Arc::clone(&patience)) else { continue };
+        // Without it answers are late, not wrong.
+        let _ = socket.set_nodelay(true);
+        let (shared, tls, stop) = (Arc::clone(&shared), tls.clone(), stop.clone());
+        connections.spawn(async move {
+            let _place = place;
+            connection::attend(shared, tls, socket, source, patience, stop).await;
+        });
     }
-    messages.stream.conn.send_close_notify();
-    std::io::Write::flush(&mut messages.stream)?;
-    Ok(())
+    let all = async { while connections.join_next().await.is_some() {} };
+    // Who is not done by then is not waited for.
+    let _ = tokio::time::timeout(GRACE, all).await;
 }
