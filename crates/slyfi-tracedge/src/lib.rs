@@ -12,6 +12,7 @@ pub mod evidence;
 pub mod files;
 pub mod head;
 pub mod keys;
+pub mod lanes;
 pub mod log;
 pub mod login;
 pub mod merkle;

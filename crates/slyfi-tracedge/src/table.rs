@@ -3,12 +3,11 @@
 use std::io;
 use std::sync::Mutex;
 
-use curve25519_dalek::RistrettoPoint;
-
 use crate::directory::KEY_BYTES;
 use crate::epoch::{EpochSecret, ROW_BYTES};
 use crate::head::ROWS_PER_LEAF;
 use crate::keys::PublicKey;
+use crate::lanes::{Backend, RowMaker};
 use crate::merkle::{BlockTree, leaf_hash};
 use crate::pieces::Work;
 
@@ -85,17 +84,36 @@ pub fn build(
     sink: &dyn RowSink,
     work: &Work<'_>,
 ) -> Result<BlockTree, BuildError> {
+    build_with(Backend::detect(), secret, keys, vacant, sink, work)
+}
+
+/// [`build`] on a back end of the caller's choice. All make the same rows.
+///
+/// # Errors
+/// As there.
+///
+/// # Panics
+/// If this machine does not have the back end.
+pub fn build_with(
+    backend: Backend,
+    secret: &EpochSecret,
+    keys: &[u8],
+    vacant: &PublicKey,
+    sink: &dyn RowSink,
+    work: &Work<'_>,
+) -> Result<BlockTree, BuildError> {
     let (keys, rest) = keys.as_chunks::<KEY_BYTES>();
     if keys.is_empty() || !rest.is_empty() {
         return Err(BuildError::Length);
     }
     let vacant_row = secret.row(vacant);
+    let maker = RowMaker::new(backend, secret);
     let pieces = keys.len().div_ceil(ROWS_PER_PIECE) as u64;
     let leaves = work
         .run(pieces, |piece| {
             let first = piece as usize * ROWS_PER_PIECE;
             let keys = &keys[first..keys.len().min(first + ROWS_PER_PIECE)];
-            let rows = piece_of_rows(secret, keys, vacant.as_bytes(), &vacant_row)
+            let rows = piece_of_rows(&maker, keys, vacant.as_bytes(), &vacant_row)
                 .map_err(|at| BuildError::NotAKey((first + at) as u64))?;
             sink.put(first as u64, &rows).map_err(BuildError::Io)?;
             Ok(rows.chunks(ROWS_PER_LEAF * ROW_BYTES).map(leaf_hash).collect::<Vec<_>>())
@@ -110,26 +128,18 @@ pub fn build(
 
 /// The rows for some keys; the place of what is no key, if there is such.
 fn piece_of_rows(
-    secret: &EpochSecret,
+    maker: &RowMaker<'_>,
     keys: &[[u8; KEY_BYTES]],
     vacant: &[u8; KEY_BYTES],
     vacant_row: &[u8; ROW_BYTES],
 ) -> Result<Vec<u8>, usize> {
-    let mut rows = vec![0; keys.len() * ROW_BYTES];
+    let mut rows = vacant_row.repeat(keys.len());
+    let places: Vec<_> = (0..keys.len()).filter(|at| &keys[*at] != vacant).collect();
+    let taken: Vec<_> = places.iter().map(|at| keys[*at]).collect();
+    let made = maker.rows(&taken).map_err(|at| places[at])?;
     let (out, _) = rows.as_chunks_mut::<ROW_BYTES>();
-    let mut halves = Vec::with_capacity(keys.len());
-    let mut places = Vec::with_capacity(keys.len());
-    for (at, key) in keys.iter().enumerate() {
-        if key == vacant {
-            out[at] = *vacant_row;
-        } else {
-            let key = PublicKey::decode(key).map_err(|_| at)?;
-            halves.push(secret.half_row(key.point()));
-            places.push(at);
-        }
-    }
-    for (at, row) in places.iter().zip(RistrettoPoint::double_and_compress_batch(&halves)) {
-        out[*at] = row.to_bytes();
+    for (at, row) in places.into_iter().zip(made) {
+        out[at] = row;
     }
     Ok(rows)
 }
@@ -174,6 +184,40 @@ mod tests {
             assert_eq!(rows[i * ROW_BYTES..][..ROW_BYTES], secret.row(key(i)), "row {i}");
         }
         assert_eq!(built.root(), tree(&rows).root());
+    }
+
+    #[test]
+    fn every_back_end_makes_the_same_table_byte_for_byte() {
+        let rng = &mut SeededRandom::new([4; 32]);
+        let (secret, vacant) = (secret(), SecretKey::generate(rng));
+        let owners: Vec<_> = (0..300).map(|_| SecretKey::generate(rng)).collect();
+        // Vacant rows at irregular places, so that the taken ones fall into every lane.
+        let key =
+            |i: usize| if i * i % 7 == 2 { vacant.public() } else { owners[i % 300].public() };
+        let n = 4 * ROWS_PER_PIECE + 5;
+        let keys: Vec<u8> = (0..n).flat_map(|i| *key(i).as_bytes()).collect();
+        let make = |backend: Backend| {
+            let sink = Mutex::new(Vec::new());
+            let work = Work::quiet();
+            let tree = build_with(backend, &secret, &keys, vacant.public(), &sink, &work).unwrap();
+            (sink.into_inner().unwrap(), tree.root())
+        };
+        let expected = make(Backend::Dalek);
+        assert_eq!(expected.0.len(), n * ROW_BYTES);
+        for backend in Backend::ALL.into_iter().filter(|backend| backend.is_available()) {
+            assert!(make(backend) == expected, "{}", backend.name());
+            // Zero, and what is no element, in any lane, alone and before one another.
+            for (at, bytes) in [(3, [0; 32]), (64, [0xff; 32]), (n - 1, [0; 32])] {
+                let mut wrong = keys.clone();
+                wrong[at * KEY_BYTES..][..KEY_BYTES].copy_from_slice(&bytes);
+                wrong[(n - 1) * KEY_BYTES..].fill(0);
+                let sink = Mutex::new(Vec::new());
+                let work = Work::quiet();
+                let e = build_with(backend, &secret, &wrong, vacant.public(), &sink, &work);
+                let e = e.unwrap_err();
+                assert!(matches!(e, BuildError::NotAKey(row) if row == at as u64), "{e}");
+            }
+        }
     }
 
     #[test]

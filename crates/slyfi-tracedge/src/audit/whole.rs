@@ -2,8 +2,6 @@
 
 use core::fmt;
 
-use curve25519_dalek::ristretto::CompressedRistretto;
-use curve25519_dalek::traits::{Identity, VartimeMultiscalarMul};
 use curve25519_dalek::{RistrettoPoint, Scalar};
 use slyfi_base::SecureRandom;
 use zeroize::Zeroizing;
@@ -11,13 +9,14 @@ use zeroize::Zeroizing;
 use crate::directory::KEY_BYTES;
 use crate::epoch::{EpochSecret, ROW_BYTES};
 use crate::keys::PublicKey;
+use crate::lanes::{Backend, Coefficient, LANES, RowMaker};
 use crate::merkle::sha256;
 use crate::pieces::Work;
 use crate::random::SeededRandom;
 
-/// Rows of a piece: enough for the multi-scalar multiplication to be at its best, few enough for
-/// its points (160 bytes each) to stay in the second-level cache.
-const ROWS_PER_PIECE: usize = 8_192;
+/// Rows of a piece: enough for the sums' buckets to cost little beside it (one bucket for 16 rows),
+/// few enough for a piece to take milliseconds.
+const ROWS_PER_PIECE: usize = 32_768;
 
 /// Why a whole table did not pass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,17 +47,21 @@ impl fmt::Display for WholeError {
 
 impl std::error::Error for WholeError {}
 
-/// Secret coefficients, and the sum of a directory's keys under them: what an auditor keeps from
+/// Secret coefficients, and the sums of a directory's keys under them: what an auditor keeps from
 /// epoch to epoch, so that the next audit needs only the rows.
+///
+/// The rows of a piece are summed in eight lanes, each on its own: row i in lane i mod 8. The lanes have
+/// the same coefficients, and each has its own equation.
 ///
 /// # Security
 /// The coefficients stay secret. An operator that knew them could make wrong rows cancel out; from
 /// an audit's outcome it learns nothing about them.
 #[derive(Clone)]
 pub struct KeySum {
+    backend: Backend,
     seed: Zeroizing<[u8; 32]>,
     rows: u64,
-    sum: RistrettoPoint,
+    pieces: Vec<[RistrettoPoint; LANES]>,
 }
 
 impl fmt::Debug for KeySum {
@@ -67,18 +70,21 @@ impl fmt::Debug for KeySum {
     }
 }
 
-/// Coefficients of piece `piece`: 128 random bits each.
-fn coefficients(seed: &[u8; 32], piece: u64, rows: usize) -> Vec<Scalar> {
+/// Coefficients of piece `piece`, the first `count`: 128 random bits each.
+fn coefficients(seed: &[u8; 32], piece: u64, count: usize) -> Vec<Coefficient> {
     let mut rng = SeededRandom::new(sha256(&[seed, &piece.to_le_bytes()]));
-    let mut bytes = vec![0; rows * 16];
+    let mut bytes = vec![0; count * 16];
     rng.fill(&mut bytes);
-    let scalar = |low: &[u8; 16]| {
-        let mut wide = [0; 32];
-        wide[..16].copy_from_slice(low);
-        // Below 2^128, so below ℓ: reduction does not change it.
-        Scalar::from_bytes_mod_order(wide)
-    };
-    bytes.as_chunks().0.iter().map(scalar).collect()
+    let signed = |bytes: &[u8; 16]| Coefficient(bytes.map(u8::cast_signed));
+    bytes.as_chunks().0.iter().map(signed).collect()
+}
+
+/// For each lane, the sum of the coefficients of its rows.
+fn weights(coefficients: &[Coefficient], rows: usize) -> [Scalar; LANES] {
+    let whole = rows / LANES;
+    let all: Scalar = coefficients[..whole].iter().map(Coefficient::scalar).sum();
+    let last = coefficients.get(whole).map_or(Scalar::ZERO, Coefficient::scalar);
+    core::array::from_fn(|lane| if lane < rows % LANES { all + last } else { all })
 }
 
 fn piece_of(list: &[[u8; 32]], piece: u64) -> &[[u8; 32]] {
@@ -90,21 +96,28 @@ fn pieces(rows: u64) -> u64 {
     rows.div_ceil(ROWS_PER_PIECE as u64)
 }
 
-/// Σ z_i·X_i over one piece; the place of what is no element, if there is such.
-fn combine(z: &[Scalar], encodings: &[[u8; 32]]) -> Result<RistrettoPoint, usize> {
-    let mut points = Vec::with_capacity(encodings.len());
-    for (at, bytes) in encodings.iter().enumerate() {
-        points.push(CompressedRistretto(*bytes).decompress().ok_or(at)?);
-    }
-    Ok(RistrettoPoint::vartime_multiscalar_mul(z, &points))
-}
-
 impl KeySum {
     /// Draws coefficients and sums the list `keys`.
     ///
     /// # Errors
     /// [`WholeError`] if the list is none, or it was told to stop.
     pub fn new(
+        keys: &[u8],
+        rng: &mut dyn SecureRandom,
+        work: &Work<'_>,
+    ) -> Result<Self, WholeError> {
+        Self::new_with(Backend::detect(), keys, rng, work)
+    }
+
+    /// [`KeySum::new`] on a back end of the caller's choice, on which its checks will run too.
+    ///
+    /// # Errors
+    /// As there.
+    ///
+    /// # Panics
+    /// If this machine does not have the back end.
+    pub fn new_with(
+        backend: Backend,
         keys: &[u8],
         rng: &mut dyn SecureRandom,
         work: &Work<'_>,
@@ -119,15 +132,13 @@ impl KeySum {
         let sums = work
             .run(pieces(rows), |piece| {
                 let keys = piece_of(keys, piece);
-                combine(&coefficients(&seed, piece, keys.len()), keys)
-                    .map_err(|at| piece * ROWS_PER_PIECE as u64 + at as u64)
+                let z = coefficients(&seed, piece, keys.len().div_ceil(LANES));
+                let first = piece * ROWS_PER_PIECE as u64;
+                backend.sums(&z, keys).map_err(|at| WholeError::NotAKey(first + at as u64))
             })
             .ok_or(WholeError::Stopped)?;
-        let mut sum = RistrettoPoint::identity();
-        for piece in sums {
-            sum += piece.map_err(WholeError::NotAKey)?;
-        }
-        Ok(KeySum { seed, rows, sum })
+        let pieces = sums.into_iter().collect::<Result<_, _>>()?;
+        Ok(KeySum { backend, seed, rows, pieces })
     }
 
     /// Follows a change of the directory: the key of row `index` was `old` and is `new`.
@@ -146,8 +157,9 @@ impl KeySum {
         let decode = |key| PublicKey::decode(key).map_err(|_| WholeError::NotAKey(index));
         let piece = index / ROWS_PER_PIECE as u64;
         let at = (index % ROWS_PER_PIECE as u64) as usize;
-        let z = coefficients(&self.seed, piece, at + 1)[at];
-        self.sum += (decode(new)?.point() - decode(old)?.point()) * z;
+        let z = coefficients(&self.seed, piece, at / LANES + 1)[at / LANES].scalar();
+        let change = (decode(new)?.point() - decode(old)?.point()) * z;
+        self.pieces[piece as usize][at % LANES] += change;
         Ok(())
     }
 
@@ -170,57 +182,53 @@ impl KeySum {
         if !whole || rows.len() as u64 != self.rows {
             return Err(WholeError::Length);
         }
-        let sums = work
-            .run(pieces(self.rows), |piece| {
-                let rows = piece_of(rows, piece);
-                let z = coefficients(&self.seed, piece, rows.len());
-                (combine(&z, rows).ok(), z.iter().sum::<Scalar>())
-            })
+        let passed = work
+            .run(pieces(self.rows), |piece| self.piece_passes(secret, piece, piece_of(rows, piece)))
             .ok_or(WholeError::Stopped)?;
-        let mut left = Some(RistrettoPoint::identity());
-        let mut weight = Scalar::ZERO;
-        for (piece, z) in sums {
-            left = left.zip(piece).map(|(all, piece)| all + piece);
-            weight += z;
-        }
-        let right = secret.message() * weight + self.sum * secret.ephemeral();
-        if left == Some(right) {
+        let failed: Vec<u64> = (0..).zip(passed).filter(|p| !p.1).map(|p| p.0).collect();
+        if failed.is_empty() {
             return Ok(());
         }
-        let wrong = wrong_rows(secret, rows, keys, work)?;
-        // The sum says that there is one; if none is found, the directory is not the summed one.
+        let wrong = wrong_rows(&RowMaker::new(self.backend, secret), rows, keys, &failed, work)?;
+        // A sum says that there is one; if none is found, the directory is not the summed one.
         if wrong.is_empty() { Err(WholeError::Length) } else { Err(WholeError::WrongRows(wrong)) }
+    }
+
+    /// Whether the equation of each lane of a piece holds.
+    fn piece_passes(&self, secret: &EpochSecret, piece: u64, rows: &[[u8; ROW_BYTES]]) -> bool {
+        let z = coefficients(&self.seed, piece, rows.len().div_ceil(LANES));
+        let Ok(left) = self.backend.sums(&z, rows) else { return false };
+        let weights = weights(&z, rows.len());
+        let keys = &self.pieces[piece as usize];
+        (0..LANES).all(|lane| {
+            left[lane] == secret.message() * weights[lane] + keys[lane] * secret.ephemeral()
+        })
     }
 }
 
-/// Recomputes all rows and returns those that differ.
+/// Recomputes all rows of `pieces` and returns those that differ.
 fn wrong_rows(
-    secret: &EpochSecret,
+    maker: &RowMaker<'_>,
     rows: &[[u8; ROW_BYTES]],
     keys: &[[u8; KEY_BYTES]],
+    pieces: &[u64],
     work: &Work<'_>,
 ) -> Result<Vec<u64>, WholeError> {
-    let pieces = work
-        .run(pieces(rows.len() as u64), |piece| {
-            let (rows, keys) = (piece_of(rows, piece), piece_of(keys, piece));
+    let found = work
+        .run(pieces.len() as u64, |i| {
+            let piece = pieces[i as usize];
             let first = piece * ROWS_PER_PIECE as u64;
-            let mut halves = Vec::with_capacity(keys.len());
-            for (at, key) in keys.iter().enumerate() {
-                let key = PublicKey::decode(key).map_err(|_| first + at as u64)?;
-                halves.push(secret.half_row(key.point()));
-            }
-            let right = RistrettoPoint::double_and_compress_batch(&halves);
-            let differ = rows
-                .iter()
-                .zip(right)
-                .enumerate()
-                .filter(|(_, (is, should))| should.as_bytes() != *is);
-            Ok(differ.map(|(at, _)| first + at as u64).collect::<Vec<_>>())
+            let right = maker
+                .rows(piece_of(keys, piece))
+                .map_err(|at| WholeError::NotAKey(first + at as u64))?;
+            let pairs = (first..).zip(piece_of(rows, piece).iter().zip(right));
+            let wrong = pairs.filter(|(_, (is, should))| *is != should);
+            Ok(wrong.map(|(row, _)| row).collect::<Vec<_>>())
         })
         .ok_or(WholeError::Stopped)?;
     let mut wrong = Vec::new();
-    for piece in pieces {
-        wrong.extend(piece.map_err(WholeError::NotAKey)?);
+    for piece in found {
+        wrong.extend(piece?);
     }
     Ok(wrong)
 }
@@ -232,6 +240,7 @@ mod tests {
     use crate::keys::{OperatorId, SecretKey};
     use crate::table;
     use core::num::NonZeroUsize;
+    use curve25519_dalek::ristretto::CompressedRistretto;
     use std::sync::Mutex;
 
     struct World {
@@ -253,6 +262,10 @@ mod tests {
         World { secret, keys, table: sink.into_inner().unwrap() }
     }
 
+    fn back_ends() -> impl Iterator<Item = Backend> {
+        Backend::ALL.into_iter().filter(|backend| backend.is_available())
+    }
+
     #[test]
     fn an_honest_table_passes_and_a_single_wrong_row_is_found() {
         let rows = ROWS_PER_PIECE + 100;
@@ -272,6 +285,91 @@ mod tests {
             wrong[row * 32..][..32].fill(0xff);
             let found = sum.check(&secret, &wrong, &keys, &work);
             assert_eq!(found, Err(WholeError::WrongRows(vec![row as u64])));
+        }
+        // Wrong rows of several pieces are named in order.
+        let mut wrong = table.clone();
+        for row in [5, rows - 2] {
+            wrong[row * 32..][..32].fill(0);
+        }
+        let found = sum.check(&secret, &wrong, &keys, &work);
+        assert_eq!(found, Err(WholeError::WrongRows(vec![5, rows as u64 - 2])));
+    }
+
+    #[test]
+    fn a_wrong_row_is_seen_wherever_it_stands_in_ten_thousand() {
+        let rows = 10_000;
+        let World { secret, keys, table } = world(rows, 3);
+        let full = std::env::var_os("SLYFI_FULL").is_some();
+        for backend in back_ends() {
+            let rng = &mut SeededRandom::new([2; 32]);
+            let sum = KeySum::new_with(backend, &keys, rng, &Work::quiet()).unwrap();
+            let (table, _) = table.as_chunks::<32>();
+            assert!(sum.piece_passes(&secret, 0, table));
+            // Every lane, the ends, and every 509th; all with `SLYFI_FULL`.
+            let ends = (0..8).chain(rows - 9..rows);
+            let places: Vec<usize> = if full {
+                (0..rows).collect()
+            } else {
+                ends.chain((0..rows).step_by(509)).collect()
+            };
+            for row in places {
+                let mut wrong = table.to_vec();
+                wrong[row] = table[(row + 1) % rows];
+                assert!(!sum.piece_passes(&secret, 0, &wrong), "{row} on {}", backend.name());
+            }
+        }
+    }
+
+    #[test]
+    fn rows_that_change_places_are_found_on_every_back_end() {
+        // All sums of rows stay the same, in and across lanes: only the coefficients tell.
+        let World { secret, keys, table } = world(100, 3);
+        for backend in back_ends() {
+            let rng = &mut SeededRandom::new([7; 32]);
+            let sum = KeySum::new_with(backend, &keys, rng, &Work::quiet()).unwrap();
+            assert_eq!(sum.check(&secret, &table, &keys, &Work::quiet()), Ok(()));
+            for (one, other) in [(0, 1), (0, 8), (41, 97), (98, 99)] {
+                let (mut wrong, (rows, _)) = (table.clone(), table.as_chunks::<32>());
+                wrong[one * 32..][..32].copy_from_slice(&rows[other]);
+                wrong[other * 32..][..32].copy_from_slice(&rows[one]);
+                let found = sum.check(&secret, &wrong, &keys, &Work::quiet());
+                let both = vec![one as u64, other as u64];
+                assert_eq!(found, Err(WholeError::WrongRows(both)), "{}", backend.name());
+            }
+        }
+    }
+
+    #[test]
+    fn back_ends_sum_alike() {
+        let World { secret, keys, table } = world(1_003, 3);
+        let sums: Vec<_> = back_ends()
+            .map(|backend| {
+                let rng = &mut SeededRandom::new([8; 32]);
+                KeySum::new_with(backend, &keys, rng, &Work::quiet()).unwrap()
+            })
+            .collect();
+        assert!(sums.iter().all(|sum| sum.pieces == sums[0].pieces));
+        // One's sums serve the other's check, and its failure.
+        let mut wrong = table.clone();
+        wrong[1_002 * 32..].fill(0);
+        for backend in back_ends() {
+            let mut sum = sums[0].clone();
+            sum.backend = backend;
+            assert_eq!(sum.check(&secret, &table, &keys, &Work::quiet()), Ok(()));
+            let found = sum.check(&secret, &wrong, &keys, &Work::quiet());
+            assert_eq!(found, Err(WholeError::WrongRows(vec![1_002])));
+        }
+    }
+
+    #[test]
+    fn says_which_row_of_the_directory_holds_no_key() {
+        let World { keys, .. } = world(300, 3);
+        for backend in back_ends() {
+            let mut keys = keys.clone();
+            keys[123 * 32..][..32].fill(0xff);
+            let rng = &mut SeededRandom::new([9; 32]);
+            let sum = KeySum::new_with(backend, &keys, rng, &Work::quiet());
+            assert_eq!(sum.unwrap_err(), WholeError::NotAKey(123));
         }
     }
 
