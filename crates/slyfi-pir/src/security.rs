@@ -68,6 +68,20 @@ mod tests {
     }
 
     #[test]
+    fn the_homomorphic_encryption_standards_moduli_have_their_levels() {
+        // HomomorphicEncryption.org's standard (2018), secrets like the error (σ = 8/√2π), classical: the
+        // largest log₂ q for each level, by the best of three attacks. It counts a call of the sieve
+        // as 2^(0.292·β + 16.4), and 8·d of them.
+        for (n, log2_q, level) in
+            [(1024, 29.0, 128.0), (2048, 56.0, 128.0), (4096, 111.0, 128.0), (2048, 39.0, 192.0)]
+        {
+            let hardness = primal_usvp(n, log2_q, 8.0 / core::f64::consts::TAU.sqrt(), 4 * n);
+            let cost = hardness.core_svp_log2 + 16.4 + f64::from(8 * 2 * n).log2();
+            assert!((cost - level).abs() < 6.0, "{n}, {log2_q}: {cost}");
+        }
+    }
+
+    #[test]
     fn the_schemes_have_what_their_documentation_says() {
         let lwe = primal_usvp(1024, 32.0, 6.4, 4096);
         assert!(lwe.block_size.abs_diff(326) <= 4, "{lwe:?}");
