@@ -135,6 +135,11 @@ pub fn write_whole(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) 
         let _ = std::fs::remove_file(&unfinished);
         return Err(e);
     }
+    sync_dir(path)
+}
+
+/// Makes the name of a file last.
+pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     let dir = path.parent().filter(|dir| !dir.as_os_str().is_empty());
     File::open(dir.unwrap_or(Path::new(".")))?.sync_all()
 }

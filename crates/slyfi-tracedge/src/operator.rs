@@ -11,6 +11,7 @@ use crate::head::{Head, SignedHead};
 use crate::keys::OperatorKeys;
 use crate::merkle::{BlockTree, Hash};
 use crate::pieces::Work;
+use crate::service::mend_io;
 use crate::table::{self, BuildError, RowSink};
 
 /// Why an epoch could not be published.
@@ -35,6 +36,17 @@ impl core::fmt::Display for PublishError {
 }
 
 impl std::error::Error for PublishError {}
+
+impl PublishError {
+    /// What mends it; empty where the error says all.
+    pub fn mend(&self) -> &'static str {
+        match self {
+            PublishError::Build(BuildError::Io(e)) | PublishError::Table(e) => mend_io(e),
+            PublishError::Build(BuildError::NotAKey(_)) => "put back a copy of the store",
+            _ => "",
+        }
+    }
+}
 
 impl From<BuildError> for PublishError {
     fn from(e: BuildError) -> Self {

@@ -3,145 +3,18 @@
 
 mod common;
 
-use std::convert::Infallible;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
+use common::service::{Direct, HOUR, NOW, World};
 use slyfi_base::SecureRandom;
-use slyfi_tracedge::SchemeId;
-use slyfi_tracedge::audit::{OwnRow, Subscription};
-use slyfi_tracedge::epoch::{EpochKey, EpochSecret};
+use slyfi_tracedge::audit::OwnRow;
 use slyfi_tracedge::files::EpochFiles;
-use slyfi_tracedge::keys::{OperatorId, SecretKey};
-use slyfi_tracedge::operator::Schemes;
+use slyfi_tracedge::keys::SecretKey;
 use slyfi_tracedge::pieces::Work;
 use slyfi_tracedge::random::SeededRandom;
-use slyfi_tracedge::service::api::Route;
 use slyfi_tracedge::service::store::Store;
 use slyfi_tracedge::service::{Connection, Request, Service};
-use slyfi_tracedge::subscriber::{self, Seen, SubscriberError, Transport, Which};
-
-const NOW: u64 = 1_800_000_000;
-const HOUR: u64 = 3_600;
-
-struct Dir(PathBuf);
-
-impl Dir {
-    fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("slyfi-service-{}-{name}", std::process::id()));
-        std::fs::create_dir_all(&dir).unwrap();
-        Dir(dir)
-    }
-
-    fn store(&self) -> PathBuf {
-        self.0.join("operator.redb")
-    }
-}
-
-impl Drop for Dir {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-/// What the operator's machine sees of a connection: everything but the content of what is random.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct View(Vec<(String, usize, u16, usize)>);
-
-/// A connection within the process.
-struct Direct<'a> {
-    service: &'a Service,
-    connection: Connection,
-    now: u64,
-    rng: SeededRandom,
-    view: View,
-}
-
-impl<'a> Direct<'a> {
-    fn new(service: &'a Service, now: u64, rng: &mut SeededRandom) -> Self {
-        let mut seed = [0; 32];
-        rng.fill(&mut seed);
-        let (connection, view) = (Connection::default(), View::default());
-        Direct { service, connection, now, rng: SeededRandom::new(seed), view }
-    }
-}
-
-impl Transport for Direct<'_> {
-    type Error = Infallible;
-
-    fn call(&mut self, route: Route, body: &[u8]) -> Result<(u16, Vec<u8>), Infallible> {
-        let path = route.path();
-        let request = Request { method: route.method(), path: &path, body };
-        let response =
-            self.service.handle(&mut self.connection, request, b"one", self.now, &mut self.rng);
-        self.view.0.push((path, body.len(), response.status, response.body.len()));
-        Ok((response.status, response.body))
-    }
-
-    fn binding(&self) -> Vec<u8> {
-        b"one".to_vec()
-    }
-}
-
-struct World {
-    dir: Dir,
-    files: EpochFiles,
-    service: Service,
-    rng: SeededRandom,
-}
-
-impl World {
-    fn new(name: &str, rows: u64) -> Self {
-        let dir = Dir::new(name);
-        let mut rng = SeededRandom::new([7; 32]);
-        let store = Store::create(&dir.store(), rows, HOUR, &mut rng).unwrap();
-        let files = EpochFiles::new(&dir.0);
-        let service = Service::new(store, NonZeroUsize::new(4).unwrap()).unwrap();
-        World { dir, files, service, rng }
-    }
-
-    fn id(&self) -> OperatorId {
-        self.service.keys().id()
-    }
-
-    fn subscribe(&mut self) -> Subscription {
-        let rng = &mut self.rng;
-        let invitation = self.service.with_store(|store| store.invite(NOW + HOUR, rng)).unwrap();
-        let secret = SecretKey::generate(&mut self.rng);
-        let mut way = Direct::new(&self.service, NOW, &mut self.rng);
-        let id = self.service.keys().id();
-        subscriber::subscribe(&mut way, &id, &invitation, secret, &mut self.rng).unwrap()
-    }
-
-    /// Builds and publishes the next epoch.
-    fn publish(&mut self, now: u64) -> EpochSecret {
-        let (epoch, directory) = self
-            .service
-            .with_store(|store| (store.next_epoch(now).unwrap(), store.directory().unwrap()));
-        let secret = EpochSecret::derive(&epoch, EpochKey::generate(&mut self.rng));
-        let schemes = Schemes::both(SchemeId::Lwe);
-        let serving = self
-            .files
-            .build(self.service.keys(), &secret, &directory, schemes, &Work::quiet())
-            .unwrap();
-        let mapped = self.files.map(epoch.number).unwrap();
-        self.service.publish(serving, secret.key().clone(), Some(mapped)).unwrap();
-        secret
-    }
-
-    /// A whole login: head, retrieval with audits, proof. Returns K and what the operator saw.
-    fn login(&mut self, mine: &Subscription, seen: &mut Seen, now: u64) -> (EpochKey, View) {
-        let id = self.id();
-        let mut way = Direct::new(&self.service, now, &mut self.rng);
-        let head = subscriber::head(&mut way, &id, seen, Which::Current, now).unwrap();
-        let conclusion = subscriber::fetch(&mut way, &head, mine, 1, &mut self.rng).unwrap();
-        let OwnRow::Opened(secret) = conclusion.own else { panic!("{:?}", conclusion.own) };
-        assert!(conclusion.evidence.is_empty());
-        let (epoch, key) = (secret.epoch().number, secret.key().clone());
-        subscriber::prove(&mut way, epoch, &key, &mut self.rng).unwrap();
-        (key, way.view)
-    }
-}
+use slyfi_tracedge::subscriber::{self, Seen, SubscriberError, Which};
 
 #[test]
 fn from_an_invitation_to_a_login_and_out_again() {

@@ -5,13 +5,16 @@
 //! and goes away with it.
 
 pub mod api;
+mod clock;
+pub mod disk;
+mod error;
 pub mod store;
 
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use slyfi_base::SecureRandom;
+use slyfi_base::{Now, SecureRandom};
 use slyfi_pir::registry;
 
 use crate::answer::Database;
@@ -22,10 +25,13 @@ use crate::head::CLOCK_SKEW;
 use crate::keys::OperatorKeys;
 use crate::log::TreeHead;
 use crate::login::{LOGIN_DEADLINE, ServerLogin};
-use crate::merkle::log;
+use crate::merkle::{Hash, log};
 use crate::operator::Serving;
 use crate::recent;
 use api::{Response, Route};
+pub use clock::ClockError;
+use clock::Watch;
+pub(crate) use error::mend_io;
 use store::{Store, StoreError};
 
 /// An epoch that is served now.
@@ -61,11 +67,49 @@ pub struct Service {
     counters: Counters,
     answering: AtomicUsize,
     most_answering: usize,
+    log: RwLock<Arc<Log>>,
+    /// When the log was signed last, and what that gave: who asks in the same second gets the same.
+    signed: Mutex<Option<(u64, u64, Vec<u8>)>>,
+    watch: Mutex<Watch>,
+    /// The clock leapt: nothing is signed with its time.
+    leapt: AtomicBool,
 }
 
 impl core::fmt::Debug for Service {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         write!(f, "Service {{ operator: {} }}", self.keys.id())
+    }
+}
+
+/// The log as it is in the store: whoever asks for it does not make the disk busy, and is answered
+/// when the disk is full.
+struct Log {
+    leaves: Vec<Hash>,
+    /// The last entries, more of them than anybody asks for.
+    last: Vec<Vec<u8>>,
+    /// When the first epoch whose key is not in it is over for everybody.
+    overdue: Option<u64>,
+}
+
+impl Log {
+    fn read(store: &Store) -> Result<Self, StoreError> {
+        let leaves = store.leaves()?;
+        let size = leaves.len() as u64;
+        let entry = |at| store.log_entry(at)?.ok_or(StoreError::Damaged("log"));
+        let last =
+            (size.saturating_sub(2 * recent::RECENT)..size).map(entry).collect::<Result<_, _>>()?;
+        let unopened = store.unopened()?;
+        let overdue =
+            unopened.first().map(|r| r.head.head().epoch.not_after.saturating_add(2 * CLOCK_SKEW));
+        Ok(Log { leaves, last, overdue })
+    }
+
+    /// The entries that are read of this log when it had `size`; `None` if that is long ago.
+    fn recent(&self, size: u64) -> Option<&[Vec<u8>]> {
+        let first = (self.leaves.len() - self.last.len()) as u64;
+        let range = recent::range(size);
+        let at = |n: u64| usize::try_from(n.checked_sub(first)?).ok();
+        self.last.get(at(range.start)?..at(range.end)?)
     }
 }
 
@@ -104,11 +148,15 @@ impl Service {
     pub fn new(store: Store, most_answering: NonZeroUsize) -> Result<Self, StoreError> {
         Ok(Service {
             keys: store.keys()?,
+            log: RwLock::new(Arc::new(Log::read(&store)?)),
             store: Mutex::new(store),
             active: RwLock::new(Vec::new()),
             counters: Counters::default(),
             answering: AtomicUsize::new(0),
             most_answering: most_answering.get(),
+            signed: Mutex::new(None),
+            watch: Mutex::default(),
+            leapt: AtomicBool::new(false),
         })
     }
 
@@ -122,10 +170,27 @@ impl Service {
         &self.counters
     }
 
-    /// Does something with the store.
+    /// Does something with the store, which is opened again first if its disk has failed.
     pub fn with_store<T>(&self, run: impl FnOnce(&mut Store) -> T) -> T {
         // Transactions are whole or not at all, so a thread that died here left nothing half done.
-        run(&mut self.store.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        // If it cannot be opened, whatever is done with it next says so.
+        let _ = store.recover();
+        run(&mut store)
+    }
+
+    /// Has a look at the clocks, and writes the time down once a minute; to be called now and then, and
+    /// before an epoch is built. After a leap of the civil clock nothing is signed with its time until
+    /// it has gone on for as long as clocks may be apart.
+    ///
+    /// # Errors
+    /// [`StoreError::Clock`], or if the store fails.
+    pub fn watch_clock(&self, now: Now) -> Result<(), StoreError> {
+        let looked = self.watch.lock().unwrap_or_else(PoisonError::into_inner).look(now);
+        self.leapt.store(looked.is_err(), Ordering::Release);
+        looked?;
+        let now = now.wall.as_micros() / 1_000_000;
+        self.with_store(|store| store.note_clock(now))
     }
 
     fn active(&self) -> Vec<Arc<Active>> {
@@ -144,14 +209,22 @@ impl Service {
         files: Option<Mapped>,
     ) -> Result<(), StoreError> {
         let entry = self.with_store(|store| store.record_epoch(serving.head(), &key))?;
+        self.read_log()?;
         self.serve(serving, key, entry, files);
         Ok(())
     }
 
-    /// Serves the epochs that were published before a restart and are not over.
+    fn read_log(&self) -> Result<(), StoreError> {
+        let log = Arc::new(self.with_store(|store| Log::read(store))?);
+        *self.log.write().unwrap_or_else(PoisonError::into_inner) = log;
+        Ok(())
+    }
+
+    /// Serves the epochs that were published before a restart and are not over. An epoch whose key was
+    /// published is over, whatever the clock says.
     ///
     /// # Errors
-    /// [`StoreError`] if the store cannot be read. Epochs whose files are damaged are not served, and
+    /// [`StoreError`] if the store cannot be read, or the clock is behind. Epochs whose files are damaged are not served, and
     /// are returned with the reason.
     pub fn resume(
         &self,
@@ -160,7 +233,11 @@ impl Service {
         work: &crate::pieces::Work<'_>,
     ) -> Result<Vec<(u64, crate::operator::PublishError)>, StoreError> {
         let mut failed = Vec::new();
-        for recorded in self.with_store(|store| store.epochs())? {
+        let unopened = self.with_store(|store| {
+            store.check_clock(now)?;
+            store.unopened()
+        })?;
+        for recorded in unopened {
             let epoch = recorded.head.head().epoch;
             if now >= epoch.not_after.saturating_add(CLOCK_SKEW) {
                 continue;
@@ -188,13 +265,15 @@ impl Service {
     /// Stops serving epochs that are over, and publishes their keys in the log.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`], also if the clock is behind.
     pub fn retire(&self, now: u64) -> Result<(), StoreError> {
+        self.with_store(|store| store.check_clock(now))?;
         let over = |active: &Arc<Active>| {
             now >= active.serving.head().head().epoch.not_after.saturating_add(CLOCK_SKEW)
         };
         self.active.write().unwrap_or_else(PoisonError::into_inner).retain(|a| !over(a));
-        self.with_store(|store| store.open_over(now))
+        self.with_store(|store| store.open_over(now))?;
+        self.read_log()
     }
 
     /// The longest body that a request may have, bytes: a server reads no more. Routes that take no
@@ -248,9 +327,7 @@ impl Service {
                 };
                 Response::ok(self.active().iter().flat_map(encode).collect())
             }
-            Route::LogHead => {
-                self.log(|leaves| Some(TreeHead::sign(&self.keys, leaves, now).encode()))
-            }
+            Route::LogHead => self.log_head(now),
             Route::LogLeaves => self.log(|leaves| Some(leaves.as_flattened().to_vec())),
             Route::LogRecent { size } => self.log_recent(size),
             Route::LogInclusion { index, size } => self.log(|leaves| {
@@ -293,21 +370,41 @@ impl Service {
         }
     }
 
-    fn log(&self, run: impl FnOnce(&[crate::merkle::Hash]) -> Option<Vec<u8>>) -> Response {
-        match self.with_store(|store| store.leaves()) {
-            Ok(leaves) => run(&leaves).map_or(Response::NOT_FOUND, Response::ok),
-            Err(_) => Response::FAILED,
+    fn read(&self) -> Arc<Log> {
+        Arc::clone(&self.log.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn log(&self, run: impl FnOnce(&[Hash]) -> Option<Vec<u8>>) -> Response {
+        run(&self.read().leaves).map_or(Response::NOT_FOUND, Response::ok)
+    }
+
+    fn log_head(&self, now: u64) -> Response {
+        if self.leapt.load(Ordering::Acquire) {
+            return Response::BUSY;
         }
+        let mut signed = self.signed.lock().unwrap_or_else(PoisonError::into_inner);
+        // Taken after the lock: the log does not become shorter, nor its time earlier.
+        let log = self.read();
+        let (size, last) =
+            (log.leaves.len() as u64, signed.as_ref().map_or(0, |(_, time, _)| *time));
+        // A clock that was set back a little must not look like a log that went back.
+        let time = now.max(last);
+        // With keys missing that should be in it (the disk is full, or `retire` comes only now) the log
+        // would accuse the operator.
+        if log.overdue.is_some_and(|overdue| time >= overdue) {
+            return Response::BUSY;
+        }
+        if let Some((_, _, bytes)) = signed.as_ref().filter(|s| (s.0, s.1) == (size, time)) {
+            return Response::ok(bytes.clone());
+        }
+        let bytes = TreeHead::sign(&self.keys, &log.leaves, time).encode();
+        *signed = Some((size, time, bytes.clone()));
+        Response::ok(bytes)
     }
 
     fn log_recent(&self, size: u64) -> Response {
-        let read = |store: &mut Store| recent::range(size).map(|at| store.log_entry(at)).collect();
-        let entries: Result<Vec<_>, StoreError> = self.with_store(read);
-        match entries.map(|entries| entries.into_iter().collect::<Option<Vec<_>>>()) {
-            Ok(Some(entries)) => Response::ok(recent::encode(&entries)),
-            Ok(None) => Response::NOT_FOUND,
-            Err(_) => Response::FAILED,
-        }
+        let log = self.read();
+        log.recent(size).map_or(Response::NOT_FOUND, |last| Response::ok(recent::encode(last)))
     }
 
     fn find(&self, epoch: u64) -> Option<Arc<Active>> {

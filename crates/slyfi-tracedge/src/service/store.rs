@@ -1,26 +1,38 @@
 //! What an operator keeps: its keys, who has which row (a key, never a name), epochs, the log.
 
 use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
+use redb::{
+    Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, StorageError, TableDefinition,
+};
 use slyfi_base::SecureRandom;
 
+use super::clock::ClockError;
+use super::disk::{self, OpenDisk, Watched};
+pub use super::error::StoreError;
 use crate::enrol::{Receipt, Request};
 use crate::epoch::{Epoch, EpochKey};
+use crate::files::sync_dir;
 use crate::head::{CLOCK_SKEW, SignedHead};
 use crate::keys::{OperatorKeys, PublicKey};
 use crate::log::Entry;
-use crate::merkle::{Hash, leaf_hash};
+use crate::merkle::{Hash, leaf_hash, sha256};
 
 const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-/// Row → key (32) ‖ until (8) ‖ whether it is subscribed (1).
+/// Row → key (32) ‖ until (8) ‖ first epoch (8) ‖ whether it is subscribed (1).
 const ROWS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("rows");
 /// Key → row: keys that are or were somebody's.
 const KEYS: TableDefinition<'_, &[u8], u64> = TableDefinition::new("keys");
 /// Invitation → until when.
 const INVITATIONS: TableDefinition<'_, &[u8], u64> = TableDefinition::new("invitations");
+/// Hash of a spent invitation and the key that it was spent on → until when the invitation was good.
+///
+/// Whoever asked and got no answer asks again, and gets the row that he has.
+const SPENT: TableDefinition<'_, &[u8], u64> = TableDefinition::new("spent");
 /// Epoch → entry of the log (8) ‖ K (16) ‖ signed head.
 const EPOCHS: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("epochs");
 /// Number → entry of the log.
@@ -28,35 +40,11 @@ const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
 
 /// How long a receipt holds, seconds: a year.
 const TERM: u64 = 365 * 86_400;
-
-/// Why the store does not do something.
-#[derive(Debug)]
-pub enum StoreError {
-    /// The database failed.
-    Database(Box<redb::Error>),
-    /// What is in it is not what was put there.
-    Damaged(&'static str),
-    /// It will not.
-    Refused(&'static str),
-}
-
-impl fmt::Display for StoreError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            StoreError::Database(e) => write!(f, "the operator's store: {e}"),
-            StoreError::Damaged(what) => write!(f, "the operator's store is damaged: {what}"),
-            StoreError::Refused(why) => f.write_str(why),
-        }
-    }
-}
-
-impl std::error::Error for StoreError {}
-
-impl<E: Into<redb::Error>> From<E> for StoreError {
-    fn from(e: E) -> Self {
-        StoreError::Database(Box::new(e.into()))
-    }
-}
+/// How far the clock may go back over a restart, seconds. With what the store does not know of the last
+/// [`CLOCK_NOTED`] it stays below [`CLOCK_SKEW`], which all who judge the log allow for.
+const CLOCK_BACK: u64 = CLOCK_SKEW / 2;
+/// How often the time is written down, seconds.
+const CLOCK_NOTED: u64 = 60;
 
 /// An epoch that was published.
 #[derive(Clone, Debug)]
@@ -71,7 +59,12 @@ pub struct Recorded {
 
 /// The operator's store: one file, transactions.
 pub struct Store {
-    database: Database,
+    /// `None` only after the disk failed, as long as it cannot be opened again.
+    database: Option<Database>,
+    /// Why there is none.
+    trouble: Option<std::io::ErrorKind>,
+    open: OpenDisk,
+    failed: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for Store {
@@ -101,8 +94,24 @@ impl Store {
             .create_new(true)
             .mode(0o600)
             .open(path)
-            .map_err(redb::StorageError::Io)?;
-        let database = Database::create(path)?;
+            .map_err(StorageError::Io)?;
+        // Keys that were made must not go with the name of their file.
+        sync_dir(path).map_err(StorageError::Io)?;
+        Self::create_on(disk::file(path), rows, epoch_s, rng)
+    }
+
+    /// Makes a new one on an empty disk of any kind.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn create_on(
+        open: OpenDisk,
+        rows: u64,
+        epoch_s: u64,
+        rng: &mut dyn SecureRandom,
+    ) -> Result<Self, StoreError> {
+        let mut store = Store { database: None, trouble: None, open, failed: Arc::default() };
+        let database = store.database.insert(open_database(&store.open, &store.failed)?);
         let write = database.begin_write()?;
         {
             let mut meta = write.open_table(META)?;
@@ -110,15 +119,17 @@ impl Store {
             meta.insert("rows", &rows.to_le_bytes()[..])?;
             meta.insert("epoch_s", &epoch_s.to_le_bytes()[..])?;
             meta.insert("opened", &0u64.to_le_bytes()[..])?;
+            meta.insert("clock", &0u64.to_le_bytes()[..])?;
             // Tables exist from the beginning, so that readers need not ask whether they do.
             write.open_table(ROWS)?;
             write.open_table(KEYS)?;
             write.open_table(INVITATIONS)?;
+            write.open_table(SPENT)?;
             write.open_table(EPOCHS)?;
             write.open_table(LOG)?;
         }
         write.commit()?;
-        Ok(Store { database })
+        Ok(store)
     }
 
     /// Opens one.
@@ -126,13 +137,56 @@ impl Store {
     /// # Errors
     /// [`StoreError`], also if another process has it.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let store = Store { database: Database::open(path)? };
+        Self::open_on(disk::file(path))
+    }
+
+    /// Opens one on a disk of any kind.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn open_on(open: OpenDisk) -> Result<Self, StoreError> {
+        let failed = Arc::default();
+        let database = Some(open_database(&open, &failed)?);
+        let store = Store { database, trouble: None, open, failed };
         store.keys()?;
         Ok(store)
     }
 
+    /// Opens it again if its disk has failed: nothing is read or written otherwise until then.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be opened; the next call tries again.
+    pub fn recover(&mut self) -> Result<(), StoreError> {
+        if self.database.is_some() && !self.failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        // It has to give up its locks first.
+        drop(self.database.take());
+        self.failed.store(false, Ordering::Release);
+        match open_database(&self.open, &self.failed) {
+            Ok(database) => self.database = Some(database),
+            Err(e) => {
+                if let StoreError::Database(cause) = &e
+                    && let redb::Error::Io(cause) = &**cause
+                {
+                    self.trouble = Some(cause.kind());
+                }
+                return Err(e);
+            }
+        }
+        Ok(())
+    }
+
+    fn database(&self) -> Result<&Database, StoreError> {
+        let closed = || {
+            let why = self.trouble.map(|kind| StorageError::Io(kind.into()));
+            why.unwrap_or(StorageError::DatabaseClosed)
+        };
+        Ok(self.database.as_ref().ok_or_else(closed)?)
+    }
+
     fn meta(&self, name: &'static str) -> Result<Vec<u8>, StoreError> {
-        let table = self.database.begin_read()?.open_table(META)?;
+        let table = self.database()?.begin_read()?.open_table(META)?;
         let value = table.get(name)?.ok_or(StoreError::Damaged(name))?;
         Ok(value.value().to_vec())
     }
@@ -164,7 +218,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn subscribed(&self) -> Result<u64, StoreError> {
-        let table = self.database.begin_read()?.open_table(ROWS)?;
+        let table = self.database()?.begin_read()?.open_table(ROWS)?;
         let mut count = 0;
         for row in table.iter()? {
             count += u64::from(row?.1.value().last() == Some(&1));
@@ -183,7 +237,7 @@ impl Store {
     ) -> Result<[u8; 16], StoreError> {
         let mut invitation = [0; 16];
         rng.fill(&mut invitation);
-        let write = self.database.begin_write()?;
+        let write = self.database()?.begin_write()?;
         write.open_table(INVITATIONS)?.insert(&invitation[..], until)?;
         write.commit()?;
         Ok(invitation)
@@ -203,14 +257,19 @@ impl Store {
         rng: &mut dyn SecureRandom,
     ) -> Result<Receipt, StoreError> {
         let (keys, rows) = (self.keys()?, self.rows()?);
-        let first_epoch = self.last_epoch()?.map_or(0, |epoch| epoch.number + 1);
-        let write = self.database.begin_write()?;
+        if let Some(receipt) = self.enrolled(&keys, request, now)? {
+            return Ok(receipt);
+        }
+        // The epoch that comes may be under way, made for the keys as they were. A receipt that covered it
+        // would be proof against an honest operator, if the row was somebody else's until now.
+        let first_epoch = self.last_epoch()?.map_or(0, |epoch| epoch.number + 2);
+        let write = self.database()?.begin_write()?;
         let receipt = {
             let mut invitations = write.open_table(INVITATIONS)?;
-            let until = invitations.remove(&request.invitation[..])?.map(|until| until.value());
-            if until.is_none_or(|until| until < now) {
+            let good_until = invitations.remove(&request.invitation[..])?.map(|u| u.value());
+            let Some(good_until) = good_until.filter(|until| *until >= now) else {
                 return Err(StoreError::Refused("the invitation is spent, expired or wrong"));
-            }
+            };
             let mut taken = write.open_table(KEYS)?;
             let key = request.key.as_bytes();
             if key == keys.vacant().public().as_bytes() || taken.get(&key[..])?.is_some() {
@@ -220,11 +279,39 @@ impl Store {
             let index = vacant_row(&table, rows, now, rng)?;
             let until = now.saturating_add(TERM);
             taken.insert(&key[..], index)?;
-            table.insert(index, &[&key[..], &until.to_le_bytes(), &[1]].concat()[..])?;
+            write.open_table(SPENT)?.insert(&spent(request)[..], good_until)?;
+            let (until_bytes, first) = (until.to_le_bytes(), first_epoch.to_le_bytes());
+            table.insert(index, &[&key[..], &until_bytes, &first, &[1]].concat()[..])?;
             Receipt::sign(&keys, index, &request.key, first_epoch, until)
         };
         write.commit()?;
         Ok(receipt)
+    }
+
+    /// The receipt that somebody was given for the same request, as long as its invitation would be
+    /// good: the answer may have been lost on the way.
+    fn enrolled(
+        &self,
+        keys: &OperatorKeys,
+        request: &Request,
+        now: u64,
+    ) -> Result<Option<Receipt>, StoreError> {
+        let read = self.database()?.begin_read()?;
+        let until = read.open_table(SPENT)?.get(&spent(request)[..])?.map(|until| until.value());
+        if until.is_none_or(|until| until < now) {
+            return Ok(None);
+        }
+        let Some(index) = self.row_of(&request.key)? else { return Ok(None) };
+        let row = read.open_table(ROWS)?.get(index)?.map(|row| row.value().to_vec());
+        let row = row.ok_or(StoreError::Damaged("rows"))?;
+        let parts = row.split_first_chunk::<32>().and_then(|(key, rest)| {
+            let (until, rest) = rest.split_first_chunk::<8>()?;
+            let (first, rest) = rest.split_first_chunk::<8>()?;
+            Some((key, u64::from_le_bytes(*until), u64::from_le_bytes(*first), rest == [1]))
+        });
+        let (key, until, first, subscribed) = parts.ok_or(StoreError::Damaged("rows"))?;
+        let his = subscribed && key == request.key.as_bytes();
+        Ok(his.then(|| Receipt::sign(keys, index, &request.key, first, until)))
     }
 
     /// Makes row `index` vacant from the next epoch on. Nobody else gets it before the receipt of
@@ -233,7 +320,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Refused`] if it is nobody's.
     pub fn revoke(&mut self, index: u64) -> Result<(), StoreError> {
-        let write = self.database.begin_write()?;
+        let write = self.database()?.begin_write()?;
         {
             let mut table = write.open_table(ROWS)?;
             let row = table.get(index)?.map(|row| row.value().to_vec());
@@ -253,7 +340,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn row_of(&self, key: &PublicKey) -> Result<Option<u64>, StoreError> {
-        let table = self.database.begin_read()?.open_table(KEYS)?;
+        let table = self.database()?.begin_read()?.open_table(KEYS)?;
         let row = table.get(&key.as_bytes()[..])?.map(|row| row.value());
         Ok(row)
     }
@@ -266,7 +353,7 @@ impl Store {
         let rows = usize::try_from(self.rows()?).map_err(|_| StoreError::Damaged("rows"))?;
         let vacant = *self.keys()?.vacant().public().as_bytes();
         let mut directory = vacant.repeat(rows);
-        let table = self.database.begin_read()?.open_table(ROWS)?;
+        let table = self.database()?.begin_read()?.open_table(ROWS)?;
         for row in table.iter()? {
             let (index, row) = row?;
             let (index, row) = (index.value() as usize, row.value());
@@ -279,11 +366,39 @@ impl Store {
         Ok(directory)
     }
 
+    /// Refuses a clock that is behind what was written down.
+    ///
+    /// # Errors
+    /// [`StoreError::Clock`].
+    pub fn check_clock(&self, now: u64) -> Result<(), StoreError> {
+        let noted = self.meta_number("clock")?;
+        if now.saturating_add(CLOCK_BACK) < noted {
+            return Err(ClockError::Behind(noted - now).into());
+        }
+        Ok(())
+    }
+
+    /// Writes the time down, at most once a minute.
+    ///
+    /// # Errors
+    /// [`StoreError`], also if the clock is behind.
+    pub fn note_clock(&mut self, now: u64) -> Result<(), StoreError> {
+        self.check_clock(now)?;
+        if now < self.meta_number("clock")?.saturating_add(CLOCK_NOTED) {
+            return Ok(());
+        }
+        let write = self.database()?.begin_write()?;
+        write.open_table(META)?.insert("clock", &now.to_le_bytes()[..])?;
+        write.commit()?;
+        Ok(())
+    }
+
     /// The epoch that comes next: it begins when the last one ends, or now.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`], also if the clock is behind.
     pub fn next_epoch(&self, now: u64) -> Result<Epoch, StoreError> {
+        self.check_clock(now)?;
         let last = self.last_epoch()?;
         let number = last.map_or(0, |epoch| epoch.number + 1);
         let not_before = last.map_or(now, |epoch| epoch.not_after.max(now));
@@ -292,9 +407,19 @@ impl Store {
     }
 
     fn last_epoch(&self) -> Result<Option<Epoch>, StoreError> {
-        let table = self.database.begin_read()?.open_table(EPOCHS)?;
+        let table = self.database()?.begin_read()?.open_table(EPOCHS)?;
         let last = table.last()?.map(|(_, bytes)| decode_epoch(bytes.value())).transpose()?;
         Ok(last.map(|recorded| recorded.head.head().epoch))
+    }
+
+    /// The epochs that were published and whose keys were not: all others are over.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn unopened(&self) -> Result<Vec<Recorded>, StoreError> {
+        let opened = self.meta_number("opened")?;
+        let table = self.database()?.begin_read()?.open_table(EPOCHS)?;
+        table.range(opened..)?.map(|epoch| decode_epoch(epoch?.1.value())).collect()
     }
 
     /// All epochs that were published.
@@ -302,7 +427,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn epochs(&self) -> Result<Vec<Recorded>, StoreError> {
-        let table = self.database.begin_read()?.open_table(EPOCHS)?;
+        let table = self.database()?.begin_read()?.open_table(EPOCHS)?;
         table.iter()?.map(|epoch| decode_epoch(epoch?.1.value())).collect()
     }
 
@@ -311,7 +436,7 @@ impl Store {
     /// # Errors
     /// [`StoreError::Refused`] if there is one of this number already: no epoch has two heads.
     pub fn record_epoch(&mut self, head: &SignedHead, key: &EpochKey) -> Result<u64, StoreError> {
-        let write = self.database.begin_write()?;
+        let write = self.database()?.begin_write()?;
         let entry = {
             let mut epochs = write.open_table(EPOCHS)?;
             let number = head.head().epoch.number;
@@ -329,22 +454,22 @@ impl Store {
         Ok(entry)
     }
 
-    /// Appends to the log the keys of epochs that are over and were not opened yet.
+    /// Appends to the log the keys of epochs that are over and were not opened yet, forgets what
+    /// invitations have expired, and writes the time down.
     ///
     /// # Errors
-    /// [`StoreError`].
+    /// [`StoreError`], also if the clock is behind.
     pub fn open_over(&mut self, now: u64) -> Result<(), StoreError> {
-        let opened = self.meta_number("opened")?;
+        self.check_clock(now)?;
         let over: Vec<_> = self
-            .epochs()?
+            .unopened()?
             .into_iter()
             .map(|recorded| (recorded.head.head().epoch, recorded.key))
-            .filter(|(epoch, _)| epoch.number >= opened)
             .filter(|(epoch, _)| now >= epoch.not_after.saturating_add(CLOCK_SKEW))
             .collect();
-        let Some((last, _)) = over.last() else { return Ok(()) };
+        let Some((last, _)) = over.last() else { return self.note_clock(now) };
         let next = last.number + 1;
-        let write = self.database.begin_write()?;
+        let write = self.database()?.begin_write()?;
         {
             let mut log = write.open_table(LOG)?;
             for (epoch, key) in over {
@@ -352,7 +477,11 @@ impl Store {
                 let at = log.len()?;
                 log.insert(at, &entry.encode()[..])?;
             }
-            write.open_table(META)?.insert("opened", &next.to_le_bytes()[..])?;
+            let mut meta = write.open_table(META)?;
+            meta.insert("opened", &next.to_le_bytes()[..])?;
+            meta.insert("clock", &now.to_le_bytes()[..])?;
+            write.open_table(INVITATIONS)?.retain(|_, until| until >= now)?;
+            write.open_table(SPENT)?.retain(|_, until| until >= now)?;
         }
         write.commit()?;
         Ok(())
@@ -363,7 +492,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn log_entry(&self, index: u64) -> Result<Option<Vec<u8>>, StoreError> {
-        let table = self.database.begin_read()?.open_table(LOG)?;
+        let table = self.database()?.begin_read()?.open_table(LOG)?;
         let entry = table.get(index)?.map(|entry| entry.value().to_vec());
         Ok(entry)
     }
@@ -373,9 +502,20 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn leaves(&self) -> Result<Vec<Hash>, StoreError> {
-        let table = self.database.begin_read()?.open_table(LOG)?;
+        let table = self.database()?.begin_read()?.open_table(LOG)?;
         table.iter()?.map(|entry| Ok(leaf_hash(entry?.1.value()))).collect()
     }
+}
+
+fn open_database(open: &OpenDisk, failed: &Arc<AtomicBool>) -> Result<Database, StoreError> {
+    let disk = open().map_err(StorageError::Io)?;
+    let watched = Watched::new(disk, Arc::clone(failed));
+    Ok(Database::builder().create_with_backend(watched)?)
+}
+
+/// What stands for a request that got its row.
+fn spent(request: &Request) -> Hash {
+    sha256(&[b"slyfi-tracedge/1 spent", &request.invitation, request.key.as_bytes()])
 }
 
 /// Finds a vacant row: by drawing, and where the table is nearly full by looking from a random place.

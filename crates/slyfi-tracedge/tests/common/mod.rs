@@ -2,6 +2,9 @@
 
 #![allow(dead_code, reason = "each test uses its part")]
 
+pub mod disk;
+pub mod service;
+
 use std::sync::Mutex;
 
 use slyfi_base::SecureRandom;
