@@ -4,19 +4,25 @@
 mod common;
 
 use std::convert::Infallible;
+use std::sync::Mutex;
 
 use common::{BEGIN, World};
 use slyfi_tracedge::SchemeId;
 use slyfi_tracedge::audit::{OwnRow, Subscription};
+use slyfi_tracedge::directory::KeyBlock;
+use slyfi_tracedge::enrol::Request;
 use slyfi_tracedge::epoch::{Epoch, EpochKey, EpochSecret};
 use slyfi_tracedge::evidence::{Aids, Evidence, NotEvidence};
 use slyfi_tracedge::head::{CLOCK_SKEW, Head, HeadError, SignedHead};
+use slyfi_tracedge::keys::SecretKey;
 use slyfi_tracedge::log::{Entry, LogError, TreeHead};
 use slyfi_tracedge::merkle::Hash;
-use slyfi_tracedge::operator::{Schemes, Serving};
+use slyfi_tracedge::operator::{Schemes, Serving, build_table};
 use slyfi_tracedge::pieces::Work;
+use slyfi_tracedge::random::SeededRandom;
 use slyfi_tracedge::recent::{self, RECENT};
 use slyfi_tracedge::service::api::Route;
+use slyfi_tracedge::service::store::Store;
 use slyfi_tracedge::subscriber::{self, Seen, SubscriberError, Transport, Which};
 use slyfi_tracedge::table;
 
@@ -355,6 +361,51 @@ fn an_honest_operator_that_built_late_is_not_accused_of_hiding_the_head() {
     assert!(hidden.verify(&id, &Aids::default()).is_ok());
 }
 
+#[test]
+fn a_row_that_changed_hands_while_an_epoch_was_built_accuses_nobody() {
+    let path = std::env::temp_dir().join(format!("slyfi-covert-{}.redb", std::process::id()));
+    let rng = &mut SeededRandom::new([12; 32]);
+    let mut store = Store::create(&path, 1, HOUR, rng).unwrap();
+    let keys = store.keys().unwrap();
+    let mut enrol = |store: &mut Store, now| {
+        let invitation = store.invite(now, rng).unwrap();
+        let secret = SecretKey::generate(rng);
+        let request = Request::new(&secret, &keys.id(), &invitation, rng);
+        store.enrol(&request, now, rng).unwrap()
+    };
+    let serve = |store: &Store, now| {
+        let (epoch, directory) = (store.next_epoch(now).unwrap(), store.directory().unwrap());
+        let secret = EpochSecret::derive(&epoch, EpochKey::from_bytes([3; 16]));
+        let sink = Mutex::new(Vec::new());
+        let tree = build_table(&keys, &secret, &directory, &sink, &Work::quiet()).unwrap();
+        let (rows, schemes) = (sink.into_inner().unwrap(), Schemes::both(SchemeId::Lwe));
+        let (keys, work) = (&keys, Work::quiet());
+        let made = Serving::prepare(keys, &secret, &directory, &rows, &tree, schemes, &work);
+        (made.unwrap().head().clone(), secret.key().clone(), directory)
+    };
+    let first = enrol(&mut store, BEGIN);
+    let (head, key, _) = serve(&store, BEGIN);
+    store.record_epoch(&head, &key).unwrap();
+    // A year later his receipt has ended. The next epoch is being built when he leaves and another comes.
+    let later = first.until + HOUR;
+    let (head, key, directory) = serve(&store, later);
+    store.revoke(0).unwrap();
+    let second = enrol(&mut store, later);
+    store.record_epoch(&head, &key).unwrap();
+    let layout = head.head().directory_layout;
+    let block = KeyBlock::prove(&layout, &directory, &layout.tree(&directory), 0);
+    let block = Box::new(block);
+    let framed = Evidence::WrongKey { head, receipt: second, block };
+    let framed = framed.verify(&keys.id(), &Aids::default());
+    assert!(matches!(framed, Err(NotEvidence::ShowsNothing(_))), "{framed:?}");
+    // From the next one on the row is his, and the operator's word holds.
+    let (head, _, directory) = serve(&store, later);
+    assert_eq!(head.head().epoch.number, second.first_epoch);
+    assert_eq!(directory, second.key.as_bytes());
+    drop(store);
+    std::fs::remove_file(&path).unwrap();
+}
+
 /// A subscriber of row 40 fetches and audits; every other row is wrong, also the neighbours of his.
 fn fetch_among_wrong_rows(
     operator: &mut Operator,
@@ -365,7 +416,7 @@ fn fetch_among_wrong_rows(
     rows[40 * 32..41 * 32].copy_from_slice(&secret.row(mine.secret.public()));
     operator.serving = Some(operator.serve(&secret, &rows));
     let head = operator.serving.as_ref().unwrap().head().clone();
-    let mut rng = slyfi_tracedge::random::SeededRandom::new([77; 32]);
+    let mut rng = SeededRandom::new([77; 32]);
     let conclusion = subscriber::fetch(operator, &head, &mine, 1, &mut rng);
     (mine, conclusion)
 }

@@ -283,6 +283,11 @@ impl Operator {
             .while_serving(|work| self.files.build(keys, &secret, &directory, schemes, work))
             .map_err(|e| broken(&e))?;
         let mapped = self.files.map(epoch.number).map_err(|e| broken(&e))?;
+        // A head that is logged when its epoch is over is proof of one that was kept out of the log.
+        if now_s() >= epoch.not_after {
+            let cause = "building the epoch took longer than the epoch";
+            return Err(Error::new(ErrorKind::System, cause, "make an operator of longer epochs"));
+        }
         self.service.publish(serving, secret.key().clone(), Some(mapped)).map_err(store_failed)?;
         let kept = self.service.with_store(|store| store.epochs()).map_err(store_failed)?;
         let kept: Vec<_> = kept
