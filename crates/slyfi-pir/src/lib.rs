@@ -25,8 +25,11 @@
 //!   its answer, changes the row that comes out: whoever relies on it signs answers and checks rows.
 #![deny(missing_docs)]
 
+pub mod accelerator;
 pub mod danger;
 pub mod error;
+#[cfg(feature = "gpu")]
+pub mod gpu;
 pub mod hintless;
 pub mod kernel;
 pub mod lwe;
@@ -41,6 +44,7 @@ pub mod setup;
 pub mod shape;
 mod wire;
 
+pub use accelerator::{Accelerator, AcceleratorError, AcceleratorStatus};
 pub use error::{IndexOutOfRange, PrepareError, SetupError, Unsupported, WireError};
 pub use prepare::{Preparation, Progress};
 pub use retrieved::Retrieved;

@@ -2,6 +2,7 @@
 
 use slyfi_base::SecureRandom;
 
+use crate::accelerator::{Accelerator, AcceleratorError, AcceleratorStatus};
 use crate::error::{IndexOutOfRange, PrepareError, SetupError, Unsupported, WireError};
 use crate::prepare::Preparation;
 use crate::retrieved::Retrieved;
@@ -93,6 +94,22 @@ pub trait Server: Send + Sync {
 
     /// The memory that the prepared table occupies, bytes, the hint included.
     fn memory_bytes(&self) -> usize;
+
+    /// Copies the table to an accelerator, which computes the products with it from now on. The first
+    /// of them are compared with the processor's; should the device fail later, the server goes on
+    /// without it, and [`Server::accelerator`] says so.
+    ///
+    /// # Errors
+    /// [`AcceleratorError`] if the scheme has no use for one, it has no room, or it failed; then
+    /// everything stays as it was.
+    fn accelerate(&mut self, _accelerator: &dyn Accelerator) -> Result<(), AcceleratorError> {
+        Err(AcceleratorError::Unsupported)
+    }
+
+    /// The accelerator that the table was copied to, if any, and whether it still works.
+    fn accelerator(&self) -> Option<AcceleratorStatus> {
+        None
+    }
 }
 
 /// The client half.

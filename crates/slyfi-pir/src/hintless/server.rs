@@ -7,8 +7,9 @@ use super::parameters::{
 };
 use super::public;
 use super::rounding::{Rounding, lift};
+use crate::accelerator::{Accelerator, AcceleratorError, AcceleratorStatus, Placement};
 use crate::error::{PrepareError, WireError};
-use crate::kernel::{self, Matrix, Operand};
+use crate::kernel::{Matrix, Operand};
 use crate::lwe::bits::{check_padding, pack, unpack};
 use crate::prepare::{Preparation, Workload};
 use crate::ring::Evaluations;
@@ -22,6 +23,7 @@ pub struct HintlessServer {
     setup: Setup,
     layout: Layout,
     matrix: Matrix,
+    placement: Placement,
     blocks: Vec<Block>,
     /// The first parts of the answer's ciphertexts, as they go on the wire: the same in each answer.
     first_parts: Vec<Vec<u8>>,
@@ -103,7 +105,8 @@ impl HintlessServer {
             blocks.push(block);
             first_parts.push(bytes);
         }
-        Ok(HintlessServer { setup, layout, matrix, blocks, first_parts })
+        let placement = Placement::default();
+        Ok(HintlessServer { setup, layout, matrix, placement, blocks, first_parts })
     }
 
     /// The query, read and checked.
@@ -125,9 +128,7 @@ impl HintlessServer {
     fn respond(&self, requests: Vec<Request>) -> Vec<Vec<u8>> {
         let (keys, operands): (Vec<Keys>, Vec<Operand>) =
             requests.into_iter().map(|request| (request.keys, request.operand)).unzip();
-        let mut products = vec![vec![0u32; self.layout.column_bytes]; operands.len()];
-        let mut into: Vec<&mut [u32]> = products.iter_mut().map(|p| &mut p[..]).collect();
-        kernel::multiply_add(&self.matrix, 0..self.layout.column_bytes, &operands, &mut into);
+        let products = self.placement.products(&self.matrix, &operands);
 
         let body = self.layout.blocks * BLOCK_BYTES;
         let mut answers = vec![wire::frame(SchemeId::Hintless, body); operands.len()];
@@ -209,5 +210,13 @@ impl Server for HintlessServer {
         let blocks: usize = self.blocks.iter().map(Block::memory_bytes).sum();
         let first_parts: usize = self.first_parts.iter().map(Vec::len).sum();
         self.matrix.memory_bytes() + blocks + first_parts
+    }
+
+    fn accelerate(&mut self, accelerator: &dyn Accelerator) -> Result<(), AcceleratorError> {
+        self.placement.load(accelerator, &self.matrix)
+    }
+
+    fn accelerator(&self) -> Option<AcceleratorStatus> {
+        self.placement.status()
     }
 }

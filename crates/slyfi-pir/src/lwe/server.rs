@@ -1,5 +1,6 @@
 //! The server half.
 
+use crate::accelerator::{Accelerator, AcceleratorError, AcceleratorStatus, Placement};
 use crate::error::{PrepareError, WireError};
 use crate::kernel::{self, Matrix, Operand};
 use crate::lwe::bits::{check_padding, pack, unpack};
@@ -17,6 +18,7 @@ pub struct LweServer {
     layout: Layout,
     sizes: Sizes,
     matrix: Matrix,
+    placement: Placement,
     hint: Vec<u8>,
 }
 
@@ -47,7 +49,8 @@ impl LweServer {
             seed: how.seed,
             hint: Some(digest),
         };
-        Ok(LweServer { setup, sizes: layout.sizes(), layout, matrix, hint })
+        let (sizes, placement) = (layout.sizes(), Placement::default());
+        Ok(LweServer { setup, sizes, layout, matrix, placement, hint })
     }
 
     /// The query's vector, or why it is none.
@@ -64,9 +67,7 @@ impl LweServer {
     }
 
     fn respond(&self, operands: &[Operand]) -> Vec<Vec<u8>> {
-        let mut products = vec![vec![0u32; self.layout.width]; operands.len()];
-        let mut into: Vec<&mut [u32]> = products.iter_mut().map(|p| &mut p[..]).collect();
-        kernel::multiply_add(&self.matrix, 0..self.layout.width, operands, &mut into);
+        let products = self.placement.products(&self.matrix, operands);
         let answer = |product: &Vec<u32>| {
             let mut answer = wire::frame(SchemeId::Lwe, self.sizes.answer - HEADER);
             let drop = 32 - ANSWER_BITS;
@@ -110,6 +111,14 @@ impl Server for LweServer {
 
     fn memory_bytes(&self) -> usize {
         self.matrix.memory_bytes() + self.hint.len()
+    }
+
+    fn accelerate(&mut self, accelerator: &dyn Accelerator) -> Result<(), AcceleratorError> {
+        self.placement.load(accelerator, &self.matrix)
+    }
+
+    fn accelerator(&self) -> Option<AcceleratorStatus> {
+        self.placement.status()
     }
 }
 
