@@ -85,6 +85,7 @@ pub const STEPS: &[Step] = &[
     step("guest", "the daemon on simulated 802.11 radios", Tier::Default, steps::guest::run),
     step("bare", "the image without an operating system", Tier::Default, steps::bare::run),
     step("dudect", "times that must not depend on secrets", Tier::Ci, steps::dudect::run),
+    step("gpu", "retrieval on a graphics processor: lavapipe", Tier::Ci, steps::gpu::run),
     step("asan", "unsafe crates under AddressSanitizer", Tier::Ci, steps::sanitize::run),
 ];
 

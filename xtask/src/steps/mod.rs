@@ -4,6 +4,7 @@ pub mod bare;
 pub mod deps;
 pub mod dudect;
 pub mod fuzz;
+pub mod gpu;
 pub mod guest;
 pub mod hygiene;
 pub mod lint;
