@@ -30,6 +30,15 @@ pub enum LabError {
         /// The command that makes one.
         command: &'static str,
     },
+    /// The experiment is known, and this program was built without it.
+    NotBuilt {
+        /// Which.
+        experiment: String,
+        /// The feature that has it.
+        feature: &'static str,
+    },
+    /// What was measured did not do what it should.
+    Measurement(String),
     /// A program that the experiment runs failed.
     Program {
         /// Which.
@@ -48,6 +57,10 @@ impl fmt::Display for LabError {
             LabError::NoData { experiment, command } => {
                 write!(f, "{experiment} needs measurements, which `{command}` makes")
             }
+            LabError::NotBuilt { experiment, feature } => {
+                write!(f, "{experiment}: this program was built without the feature `{feature}`")
+            }
+            LabError::Measurement(what) => f.write_str(what),
             LabError::Program { name, what } => write!(f, "{name}: {what}"),
         }
     }

@@ -4,7 +4,10 @@ use crate::measure::Workload;
 use crate::measure::count::Counter;
 use crate::plot::Figure;
 use crate::{Claim, Finding, LabError, Table};
+use std::any::Any;
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// One figure or table of a paper, repeated.
 pub trait Experiment: Sync {
@@ -43,12 +46,45 @@ pub struct Context<'a> {
     pub quick: bool,
     /// Measurements that were taken before.
     pub data: Option<PathBuf>,
+    /// Tables of no more rows than this, for experiments with tables of subscribers.
+    pub rows: Option<u64>,
     /// Where files go.
     pub out: PathBuf,
     /// What counts instructions, if anything does.
     pub counter: Counter,
     /// Is told what is being done.
     pub progress: &'a mut dyn FnMut(&str),
+    /// What experiments of this run have measured already.
+    pub kept: Kept,
+}
+
+/// Measurements that several experiments of one run are about, by name.
+#[derive(Default)]
+pub struct Kept(HashMap<String, Arc<dyn Any + Send + Sync>>);
+
+impl Kept {
+    /// Returns what was kept under this name, if it is of this type.
+    pub fn get<T: Any + Send + Sync>(&self, name: &str) -> Option<Arc<T>> {
+        Arc::clone(self.0.get(name)?).downcast().ok()
+    }
+
+    /// Keeps something, and returns it.
+    pub fn put<T: Any + Send + Sync>(&mut self, name: &str, what: T) -> Arc<T> {
+        let what = Arc::new(what);
+        self.0.insert(name.to_owned(), Arc::clone(&what) as Arc<dyn Any + Send + Sync>);
+        what
+    }
+
+    /// Forgets something.
+    pub fn drop(&mut self, name: &str) {
+        self.0.remove(name);
+    }
+}
+
+impl std::fmt::Debug for Kept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// What came out.

@@ -20,6 +20,8 @@ pub struct Claim {
 pub enum Verdict {
     /// It holds.
     Reproduced,
+    /// What it says can be had for less: ours costs less than the paper's figure.
+    Better,
     /// It points the right way, or holds under conditions that the reason names.
     Differs,
     /// It does not hold.
@@ -32,6 +34,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Verdict::Reproduced => "reproduced",
+            Verdict::Better => "better",
             Verdict::Differs => "differs",
             Verdict::NotReproduced => "not reproduced",
             Verdict::NotMeasured => "not measured",

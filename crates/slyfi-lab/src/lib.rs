@@ -23,10 +23,13 @@ pub mod plot;
 pub mod provenance;
 pub mod registry;
 pub mod sbkh;
+mod scratch;
 pub mod table;
+#[cfg(feature = "tracedge")]
+pub mod tracedge;
 
 pub use error::LabError;
-pub use experiment::{Context, Experiment, Outcome};
+pub use experiment::{Context, Experiment, Kept, Outcome};
 pub use finding::{Claim, Finding, Verdict};
 pub use provenance::Provenance;
 pub use table::{Cell, Column, Table};

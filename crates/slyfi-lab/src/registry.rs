@@ -7,20 +7,29 @@ use crate::{Experiment, LabError, bare, sbkh};
 pub fn all() -> Vec<&'static dyn Experiment> {
     let mut all: Vec<&'static dyn Experiment> = vec![&sbkh::FIG3, &sbkh::FIG4];
     all.extend(bare::FIGURES.iter().map(|f| f as &dyn Experiment));
+    #[cfg(feature = "tracedge")]
+    all.extend(crate::tracedge::all());
     all
 }
 
 /// Finds experiments: a name (`sbkh/fig3`), all of a paper (`sbkh`), or `all`.
 ///
 /// # Errors
-/// [`LabError::Unknown`].
+/// [`LabError::Unknown`], or [`LabError::NotBuilt`] for what a feature of this crate has.
 pub fn find(name: &str) -> Result<Vec<&'static dyn Experiment>, LabError> {
     let of_paper = format!("{}/", name.trim_end_matches(['/', '*']));
     let fits = |e: &&'static dyn Experiment| {
         name == "all" || e.id() == name || e.id().starts_with(&of_paper)
     };
     let found: Vec<_> = all().into_iter().filter(fits).collect();
-    if found.is_empty() { Err(LabError::Unknown(name.to_owned())) } else { Ok(found) }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let name = name.to_owned();
+    if !cfg!(feature = "tracedge") && (name == "tracedge" || name.starts_with("tracedge/")) {
+        return Err(LabError::NotBuilt { experiment: name, feature: "tracedge" });
+    }
+    Err(LabError::Unknown(name))
 }
 
 /// Runs an experiment's workloads where callgrind counts them: the worker that

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use slyfi_lab::measure::count::Counter;
-use slyfi_lab::{Context, LabError, Provenance, Verdict, output, registry};
+use slyfi_lab::{Context, Kept, LabError, Provenance, Verdict, output, registry};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -26,8 +26,15 @@ fn run(id: &str, out: &Path, data: Option<PathBuf>) -> Result<PathBuf, LabError>
     let mut told = 0;
     let mut progress = |_: &str| told += 1;
     let counter = Counter::Missing("this test has none".to_owned());
-    let mut context =
-        Context { quick: true, data, out: out.to_owned(), counter, progress: &mut progress };
+    let mut context = Context {
+        quick: true,
+        data,
+        rows: None,
+        out: out.to_owned(),
+        counter,
+        progress: &mut progress,
+        kept: Kept::default(),
+    };
     let experiment = registry::find(id)?[0];
     let outcome = experiment.run(&mut context)?;
     let claims: Vec<_> = outcome.findings.iter().map(|f| f.claim).collect();
@@ -107,4 +114,94 @@ fn figures_without_an_os_need_measurements_and_say_how_to_get_them() {
     fs::write(&file, "{\"schema\": 7}").unwrap();
     let error = run("bare/fig13", &out.0, Some(file)).unwrap_err();
     assert!(matches!(error, LabError::Data { .. }), "{error}");
+}
+
+/// Runs experiments as one run does: what one has measured the others find.
+#[cfg(feature = "tracedge")]
+fn run_together(ids: &str, out: &Path) -> Vec<(String, slyfi_lab::Outcome)> {
+    let mut told = 0;
+    let mut progress = |_: &str| told += 1;
+    let mut context = Context {
+        quick: true,
+        data: None,
+        rows: Some(10_000),
+        out: out.to_owned(),
+        counter: Counter::Missing("this test has none".to_owned()),
+        progress: &mut progress,
+        kept: Kept::default(),
+    };
+    let mut outcomes = Vec::new();
+    for experiment in registry::find(ids).unwrap() {
+        let outcome = experiment.run(&mut context).unwrap();
+        let claims: Vec<_> = outcome.findings.iter().map(|f| f.claim).collect();
+        assert_eq!(claims, experiment.claims(), "{}", experiment.id());
+        output::write(out, experiment, &Provenance::here(true), &outcome).unwrap();
+        outcomes.push((experiment.id().to_owned(), outcome));
+    }
+    assert!(told > 10);
+    outcomes
+}
+
+#[cfg(feature = "tracedge")]
+#[test]
+fn all_of_tracedge_is_measured_quickly_and_small_tables_get_no_verdict_on_large_ones() {
+    let out = TempDir::new("tracedge");
+    let outcomes = run_together("tracedge", &out.0);
+    assert_eq!(outcomes.len(), 10);
+    let of = |id: &str| &outcomes.iter().find(|(of, _)| of == id).unwrap().1;
+    let verdict = |id: &str, claim: &str| {
+        let findings = &of(id).findings;
+        findings.iter().find(|f| f.claim.id == claim).unwrap().verdict
+    };
+    // What the machine has no part in.
+    assert_eq!(verdict("tracedge/table3", "safe"), Verdict::NotReproduced);
+    assert_eq!(verdict("tracedge/table3", "growth"), Verdict::Reproduced);
+    assert_eq!(verdict("tracedge/table5", "table-size"), Verdict::Better);
+    assert_eq!(verdict("tracedge/detection", "caught"), Verdict::Reproduced);
+    assert_eq!(verdict("tracedge/audit", "audit-cost"), Verdict::Differs);
+    for (id, claim) in [
+        ("tracedge/table5", "created"),
+        ("tracedge/table6", "query-time"),
+        ("tracedge/table7", "latency"),
+        ("tracedge/table8", "answer"),
+        ("tracedge/rate", "rate-eight"),
+        ("tracedge/sizes", "response-size"),
+    ] {
+        assert_eq!(verdict(id, claim), Verdict::NotMeasured, "{id} {claim}");
+    }
+    // The tests of a package run in its directory, which is not the checkout's root.
+    let tokens = of("tracedge/privacypass");
+    assert!(tokens.notes.iter().any(|n| n.contains("TOKENS WERE NOT MEASURED")));
+    let guarantees = fs::read_to_string(out.0.join("tracedge-privacypass/guarantees.csv")).unwrap();
+    assert!(guarantees.contains("K is one secret for all"), "{guarantees}");
+    let read = |file: &str| fs::read_to_string(out.0.join(file)).unwrap();
+    for word in ["ntru-2015,NO,10000", "lwe,yes,10000", "hintless,yes,10000", "paper: Galaxy SII"] {
+        assert!(read("tracedge-table6/data.csv").contains(word), "{word}");
+        assert!(read("tracedge-table7/data.csv").contains(word), "{word}");
+    }
+    assert!(read("tracedge-table3/additions.svg").contains("noise model"));
+}
+
+/// What a login over the link takes is at least what light and the link take.
+#[cfg(feature = "tracedge")]
+#[test]
+fn a_login_over_the_link_takes_its_round_trips() {
+    let out = TempDir::new("latency");
+    let outcomes = run_together("tracedge/table7", &out.0);
+    let login = outcomes[0].1.tables.iter().find(|t| t.name == "login").unwrap();
+    let column = |name: &str| login.columns.iter().position(|c| c.name == name).unwrap();
+    for row in &login.rows {
+        let seconds = |name: &str| match &row[column(name)] {
+            slyfi_lab::Cell::Number(n) => *n,
+            other => panic!("{name}: {other:?}"),
+        };
+        // Round trips of 40 ms: TCP's and TLS's; the log and the head; the retrieval; two.
+        assert!(seconds("connect_s") >= 0.080, "{row:?}");
+        assert!(seconds("head_s") >= 0.080, "{row:?}");
+        // What one answer takes is a median of others: the floor is held with a fifth of it to spare.
+        assert!(seconds("retrieval_s") >= 0.8 * seconds("retrieval_floor_s"), "{row:?}");
+        assert!(seconds("prove_s") >= 0.080, "{row:?}");
+        let parts = ["connect_s", "head_s", "retrieval_s", "prove_s"].map(seconds);
+        assert!((seconds("whole_s") - parts.iter().sum::<f64>()).abs() < 1e-6);
+    }
 }

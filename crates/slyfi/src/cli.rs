@@ -422,6 +422,10 @@ pub struct LabRunArgs {
     /// Measurements that were taken before, for experiments that take them from a file.
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
+    /// Tables of no more rows than this, where there are tables of subscribers (else up to 10^7, which
+    /// takes minutes and some 3 GiB of memory).
+    #[arg(long, value_name = "N")]
+    pub rows: Option<u64>,
     /// Print the results as JSON.
     #[arg(long)]
     pub json: bool,

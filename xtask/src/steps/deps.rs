@@ -41,6 +41,12 @@ const BESIDES: &[(&str, &str, &str)] = &[
     ("slyfi-rivals", "slyfi-wire", "open Wi-Fi is made of 802.11 headers, rivals of the carrier"),
     ("slyfi-capture", "slyfi-ciphers", "decryption with known keys"),
     ("slyfi-lab", "slyfi-aes", "the cost study measures CCMP on hardware AES and on software AES"),
+    ("slyfi-lab", "slyfi-tracedge", "tracedge-2015's tables are measured on the service itself"),
+    (
+        "slyfi-lab",
+        "slyfi-pir",
+        "its Table 3 is ntru-2015's own arithmetic, and its modulus's strength",
+    ),
     (
         "slyfi-tracedge",
         "slyfi-linux",

@@ -6,9 +6,9 @@
 
 use super::Workload;
 use crate::LabError;
+use crate::scratch::Scratch;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// What counts instructions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl Counter {
             Counter::Missing(why) => return Err(failed(why.clone())),
         };
         let dir = Scratch::new()?;
-        let out = dir.0.join("out");
+        let out = dir.path().join("out");
         let mut command = Command::new("valgrind");
         command.args(["--quiet", "--tool=callgrind", "--collect-atstart=no"]);
         command.arg(format!("--toggle-collect={REGION}"));
@@ -114,28 +114,6 @@ fn read_total(path: &Path) -> Result<u64, LabError> {
 fn total(text: &str) -> Option<u64> {
     let find = |name| text.lines().find_map(|line| line.strip_prefix(name));
     find("totals:").or_else(|| find("summary:"))?.split_whitespace().next()?.parse().ok()
-}
-
-/// A directory for callgrind's files, removed at the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self, LabError> {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let n = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("slyfi-lab-{}-{n}", std::process::id()));
-        match std::fs::create_dir(&path) {
-            Ok(()) => Ok(Scratch(path)),
-            Err(source) => Err(LabError::File { path, source }),
-        }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed is in the directory for temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use crate::cli::{LabCommand, LabRunArgs};
 use crate::output::{Paint, columns};
 use serde_json::{Value, json};
 use slyfi_lab::measure::count::Counter;
-use slyfi_lab::{Context, Experiment, LabError, Provenance, Verdict, output, registry};
+use slyfi_lab::{Context, Experiment, Kept, LabError, Provenance, Verdict, output, registry};
 use slyfi_link::{Error, ErrorKind, Result};
 use std::io::{IsTerminal, Write, stderr};
 use std::path::Path;
@@ -23,6 +23,10 @@ pub fn run(command: &LabCommand, paint: Paint) -> Result<()> {
 fn failed(error: LabError) -> Error {
     let (kind, mend) = match &error {
         LabError::Unknown(_) => (ErrorKind::Usage, "slyfi lab list names them"),
+        LabError::NotBuilt { .. } => (
+            ErrorKind::Usage,
+            "build it with that feature: cargo build --release --features tracedge",
+        ),
         LabError::Data { .. } => {
             (ErrorKind::Usage, "give the file that the measuring command wrote")
         }
@@ -79,9 +83,11 @@ fn experiments(args: &LabRunArgs, paint: Paint) -> Result<()> {
     let mut context = Context {
         quick: args.quick,
         data: args.data.clone(),
+        rows: args.rows,
         out: args.out.clone(),
         counter,
         progress: &mut progress,
+        kept: Kept::default(),
     };
     let mut reports = Vec::new();
     for experiment in chosen {
@@ -149,7 +155,9 @@ fn verdicts(report: &Value, paint: Paint) -> String {
     for finding in report["findings"].as_array().into_iter().flatten() {
         let verdict = text(finding, "verdict").replace('_', " ");
         let painted = match &verdict {
-            v if *v == Verdict::Reproduced.to_string() => paint.good(&verdict),
+            v if [Verdict::Reproduced, Verdict::Better].iter().any(|good| *v == good.to_string()) => {
+                paint.good(&verdict)
+            }
             v if *v == Verdict::NotReproduced.to_string() => paint.bad(&verdict),
             _ => paint.bold(&verdict),
         };
