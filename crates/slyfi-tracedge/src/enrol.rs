@@ -2,6 +2,7 @@
 
 use slyfi_base::SecureRandom;
 
+use crate::epoch::Epoch;
 use crate::keys::{OperatorId, OperatorKeys, Possession, PublicKey, SecretKey};
 use crate::wire::{Malformed, Reader};
 
@@ -116,6 +117,11 @@ impl Receipt {
         let operator = keys.id();
         let signature = keys.sign(&Self::body(&operator, index, key, first_epoch, until));
         Receipt { operator, index, key: *key, first_epoch, until, signature }
+    }
+
+    /// Whether it promises the row for `epoch`, which is the same operator's.
+    pub fn covers(&self, epoch: &Epoch) -> bool {
+        epoch.number >= self.first_epoch && epoch.not_before < self.until
     }
 
     /// Encodes: magic ‖ operator ‖ index ‖ P ‖ first epoch ‖ until ‖ signature.

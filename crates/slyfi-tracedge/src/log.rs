@@ -48,6 +48,19 @@ impl Entry {
         }
     }
 
+    /// Whether one honest operator cannot have logged both: two heads that contradict each other, or a
+    /// head and a key of its epoch that does not open it.
+    pub fn contradicts(&self, other: &Entry) -> bool {
+        match (self, other) {
+            (Entry::Head(one), Entry::Head(other)) => one.contradicts(other),
+            (Entry::Head(head), Entry::Opening { epoch, key })
+            | (Entry::Opening { epoch, key }, Entry::Head(head)) => {
+                head.epoch.number == *epoch && !opens(&head.epoch, &head.commitment, key)
+            }
+            (Entry::Opening { .. }, Entry::Opening { .. }) => false,
+        }
+    }
+
     /// The hash that stands for it in the tree.
     pub fn leaf(&self) -> Hash {
         leaf_hash(&self.encode())

@@ -31,9 +31,7 @@ pub fn encode(entries: &[Vec<u8>]) -> Vec<u8> {
 /// The last entries of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recent {
-    heads: Vec<Head>,
-    /// The epochs whose keys were published.
-    opened: Vec<u64>,
+    entries: Vec<Entry>,
 }
 
 impl Recent {
@@ -43,26 +41,30 @@ impl Recent {
     /// [`Malformed`] if they are not.
     pub fn decode(bytes: &[u8], leaves: &[Hash]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes, "the end of the log");
-        let mut recent = Recent { heads: Vec::new(), opened: Vec::new() };
+        let mut entries = Vec::new();
         for at in range(leaves.len() as u64) {
             let entry = reader.sized()?;
             if leaf_hash(entry) != leaves[at as usize] {
                 return Err(reader.malformed());
             }
-            match Entry::decode(entry)? {
-                Entry::Head(head) => recent.heads.push(*head),
-                Entry::Opening { epoch, .. } => recent.opened.push(epoch),
-            }
+            entries.push(Entry::decode(entry)?);
         }
         reader.finish()?;
-        Ok(recent)
+        Ok(Recent { entries })
     }
 
-    /// Two heads that no honest operator makes, if there are such.
-    pub fn contradiction(&self) -> Option<(&Head, &Head)> {
-        let later = |at: usize| self.heads[at + 1..].iter();
-        let mut heads = self.heads.iter().enumerate();
-        heads.find_map(|(at, one)| Some((one, later(at).find(|other| one.contradicts(other))?)))
+    fn heads(&self) -> impl DoubleEndedIterator<Item = &Head> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Head(head) => Some(&**head),
+            Entry::Opening { .. } => None,
+        })
+    }
+
+    /// Two entries that no honest operator logs, if there are such.
+    pub fn contradiction(&self) -> Option<(&Entry, &Entry)> {
+        let later = |at: usize| self.entries[at + 1..].iter();
+        let mut entries = self.entries.iter().enumerate();
+        entries.find_map(|(at, one)| Some((one, later(at).find(|other| one.contradicts(other))?)))
     }
 
     /// Checks that the operator whose log it is goes from epoch to epoch, and has published the keys of
@@ -71,19 +73,28 @@ impl Recent {
     /// # Errors
     /// [`LogError`], by what is wrong.
     pub fn check(&self, operator: &OperatorId, time: u64) -> Result<(), LogError> {
-        if self.heads.iter().any(|head| head.epoch.operator != *operator) {
+        if self.heads().any(|head| head.epoch.operator != *operator) {
             return Err(LogError::AnotherOperator);
         }
         let follows = |one: &Epoch, next: &Epoch| {
             one.number.checked_add(1) == Some(next.number) && one.not_after <= next.not_before
         };
-        if !self.heads.windows(2).all(|pair| follows(&pair[0].epoch, &pair[1].epoch)) {
+        let pairs = || self.heads().zip(self.heads().skip(1));
+        if !pairs().all(|(one, next)| follows(&one.epoch, &next.epoch)) {
             return Err(LogError::Disordered);
         }
         // The operator publishes K when clocks may be apart no more; as long again, for its pace.
         let over = |epoch: &Epoch| time >= epoch.not_after.saturating_add(2 * CLOCK_SKEW);
-        let hidden = |head: &Head| over(&head.epoch) && !self.opened.contains(&head.epoch.number);
-        if self.heads.iter().any(hidden) { Err(LogError::Unopened) } else { Ok(()) }
+        let opened = |number: u64| {
+            self.entries
+                .iter()
+                .any(|e| matches!(e, Entry::Opening { epoch, .. } if *epoch == number))
+        };
+        if self.heads().any(|head| over(&head.epoch) && !opened(head.epoch.number)) {
+            Err(LogError::Unopened)
+        } else {
+            Ok(())
+        }
     }
 
     /// The head to use: which one, is the clock's and the log's to say, and never the operator's.
@@ -97,11 +108,10 @@ impl Recent {
         seen: Option<u64>,
         ahead: bool,
     ) -> Result<&Head, Option<HeadError>> {
-        let usable =
-            || self.heads.iter().filter(|head| head.check(operator, now, seen, ahead).is_ok());
+        let usable = || self.heads().filter(|head| head.check(operator, now, seen, ahead).is_ok());
         let begun = usable().rfind(|head| head.epoch.not_before <= now);
         let picked = if ahead { usable().next_back() } else { begun.or_else(|| usable().next()) };
-        let why = || self.heads.last()?.check(operator, now, seen, ahead).err();
+        let why = || self.heads().next_back()?.check(operator, now, seen, ahead).err();
         picked.ok_or_else(why)
     }
 }

@@ -243,6 +243,11 @@ pub fn fetch<T: Transport>(
     rng: &mut dyn SecureRandom,
 ) -> Outcome<Conclusion, T::Error> {
     let epoch = head.head().epoch.number;
+    if mine.receipt.index >= head.head().rows() && mine.receipt.covers(&head.head().epoch) {
+        // Who asks and who does not would tell which half he is in, and so on.
+        let (head, receipt) = (head.clone(), mine.receipt);
+        return Err(SubscriberError::Cheated(Box::new(Evidence::NoRow { head, receipt })));
+    }
     let mut client = |database: Database| {
         let setup = database.setup(head.head());
         let hint = match setup.hint {

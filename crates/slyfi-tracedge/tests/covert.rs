@@ -10,7 +10,7 @@ use common::{BEGIN, World};
 use slyfi_tracedge::SchemeId;
 use slyfi_tracedge::audit::{OwnRow, Subscription};
 use slyfi_tracedge::directory::KeyBlock;
-use slyfi_tracedge::enrol::Request;
+use slyfi_tracedge::enrol::{Receipt, Request};
 use slyfi_tracedge::epoch::{Epoch, EpochKey, EpochSecret};
 use slyfi_tracedge::evidence::{Aids, Evidence, NotEvidence};
 use slyfi_tracedge::head::{CLOCK_SKEW, Head, HeadError, SignedHead};
@@ -209,7 +209,7 @@ fn catches_a_head_for_each_subscriber_in_one_log() {
     };
     assert!(matches!(same.verify(&id, &Aids::default()), Err(NotEvidence::ShowsNothing(_))));
     let (absent, _) = operator.make(operator.world.epoch(0));
-    let other = Box::new(absent.head().clone());
+    let other = Box::new(Entry::Head(Box::new(absent.head().clone())));
     let absent = Evidence::TwoLogged { one, other, tree_head, leaves };
     assert!(matches!(absent.verify(&id, &Aids::default()), Err(NotEvidence::ShowsNothing(_))));
 }
@@ -235,6 +235,48 @@ fn catches_epochs_of_one_time() {
     let (next, _) = operator.make(operator.world.epoch(1));
     let right = both(&one, &next).verify(&id, &Aids::default());
     assert!(matches!(right, Err(NotEvidence::ShowsNothing(_))), "{right:?}");
+}
+
+#[test]
+fn catches_a_published_key_that_opens_nothing() {
+    let mut operator = Operator::new(13);
+    operator.publish(0);
+    operator.publish(1);
+    operator.time = BEGIN + 2 * HOUR - 10;
+    let right = operator.keys[0].clone();
+    operator.open(0, right);
+    assert!(operator.head(&mut Seen::default()).is_ok());
+    // To keep what convicts it back, an operator could publish another key.
+    operator.open(0, EpochKey::from_bytes([4; 16]));
+    assert_eq!(operator.caught().kind(), "two-logged");
+}
+
+#[test]
+fn catches_a_table_that_ends_before_the_subscribers_row() {
+    let mut operator = Operator::new(14);
+    let mine = operator.world.subscription(299);
+    let whole = operator.world.directory.clone();
+    let rng = &mut SeededRandom::new([15; 32]);
+    // Half of the rows: who does not ask is in the other half.
+    operator.world.directory.truncate(150 * 32);
+    let (head, _) = operator.make(operator.world.epoch(0));
+    let cut = subscriber::fetch(&mut operator, &head, &mine, 1, rng);
+    let Err(SubscriberError::Cheated(evidence)) = cut else { panic!("{cut:?}") };
+    assert!(operator.asked.is_empty());
+    let id = operator.world.keys.id();
+    let read = Evidence::decode(&evidence.encode()).unwrap();
+    assert!(read.verify(&id, &Aids::default()).unwrap().conclusive);
+    assert!(evidence.names(&mine.receipt));
+    // Nobody has that row if nobody was promised it, and whose row is there has nothing to show.
+    let show = |head: &SignedHead, receipt| {
+        let evidence = Evidence::NoRow { head: head.clone(), receipt };
+        evidence.verify(&id, &Aids::default())
+    };
+    let early = Receipt::sign(&operator.world.keys, 299, mine.secret.public(), 1, BEGIN * 2);
+    assert!(matches!(show(&head, early), Err(NotEvidence::ShowsNothing(_))));
+    operator.world.directory = whole;
+    let (head, _) = operator.make(operator.world.epoch(0));
+    assert!(matches!(show(&head, mine.receipt), Err(NotEvidence::ShowsNothing(_))));
 }
 
 #[test]
@@ -264,7 +306,7 @@ fn refuses_a_log_of_gaps_of_another_time_or_that_keeps_keys_back() {
     // Epoch 0 has been over for an hour.
     let kept = operator.head(&mut Seen::default());
     assert!(matches!(kept, Err(SubscriberError::Log(LogError::Unopened))), "{kept:?}");
-    operator.open(0, EpochKey::from_bytes([1; 16]));
+    operator.open(0, operator.keys[0].clone());
     assert!(operator.head(&mut Seen::default()).is_ok());
     // A state that was signed earlier hides what was logged since.
     let (id, now) = (operator.world.keys.id(), operator.time);

@@ -209,8 +209,7 @@ fn open_block(
 fn wrong_key(head: &SignedHead, mine: &Subscription, block: &KeyBlock) -> Option<Evidence> {
     let receipt = &mine.receipt;
     let key = block.key(receipt.index)?;
-    let epoch = &head.head().epoch;
-    let covered = epoch.number >= receipt.first_epoch && epoch.not_before < receipt.until;
+    let covered = receipt.covers(&head.head().epoch);
     let right = key == receipt.key.as_bytes() || key == head.head().vacant.as_bytes();
     (covered && !right).then(|| Evidence::WrongKey {
         head: head.clone(),

@@ -7,8 +7,8 @@ use crate::answer::{Database, Exhibit, SignedAnswer};
 use crate::directory::{DirectoryLayout, KeyBlock, Top};
 use crate::enrol::Receipt;
 use crate::epoch::EpochKey;
-use crate::head::{Head, SignedHead};
-use crate::log::TreeHead;
+use crate::head::SignedHead;
+use crate::log::{Entry, TreeHead};
 use crate::wire::{Malformed, Reader, put_hashes, put_sized};
 
 const MAGIC: &[u8; 8] = b"TEevid1\0";
@@ -77,10 +77,15 @@ impl Evidence {
             }
             Evidence::TwoLogged { one, other, tree_head, leaves } => {
                 out.push(10);
-                out.extend_from_slice(&one.encode());
-                out.extend_from_slice(&other.encode());
+                put_sized(&mut out, &one.encode());
+                put_sized(&mut out, &other.encode());
                 out.extend_from_slice(&tree_head.encode());
                 put_hashes(&mut out, leaves);
+            }
+            Evidence::NoRow { head, receipt } => {
+                out.push(11);
+                out.extend_from_slice(&head.encode());
+                out.extend_from_slice(&receipt.encode());
             }
         }
         out
@@ -152,6 +157,10 @@ impl Evidence {
                 other: logged(&mut reader)?,
                 tree_head: tree_head(&mut reader)?,
                 leaves: reader.hashes()?,
+            },
+            11 => Evidence::NoRow {
+                head: head(&mut reader)?,
+                receipt: Receipt::decode(reader.bytes(Receipt::LEN)?)?,
             },
             _ => return Err(reader.malformed()),
         };
@@ -231,8 +240,8 @@ fn head(reader: &mut Reader<'_>) -> Result<SignedHead, Malformed> {
     SignedHead::decode(reader.bytes(SignedHead::LEN)?).map_err(|_| reader.malformed())
 }
 
-fn logged(reader: &mut Reader<'_>) -> Result<Box<Head>, Malformed> {
-    Head::decode(reader.bytes(Head::LEN)?).map(Box::new)
+fn logged(reader: &mut Reader<'_>) -> Result<Box<Entry>, Malformed> {
+    Entry::decode(reader.sized()?).map(Box::new)
 }
 
 fn tree_head(reader: &mut Reader<'_>) -> Result<TreeHead, Malformed> {

@@ -10,8 +10,8 @@ use crate::answer::{Database, Exhibit, SignedAnswer};
 use crate::directory::{KEY_BYTES, KeyBlock, Top};
 use crate::enrol::Receipt;
 use crate::epoch::{EpochKey, ROW_BYTES};
-use crate::head::{Head, ROWS_PER_LEAF, SignedHead};
-use crate::log::TreeHead;
+use crate::head::{ROWS_PER_LEAF, SignedHead};
+use crate::log::{Entry, TreeHead};
 use crate::merkle::Hash;
 
 pub use verify::{Aids, NotEvidence, Verdict};
@@ -26,12 +26,13 @@ pub enum Evidence {
         /// The other.
         other: Box<SignedHead>,
     },
-    /// Two such heads in one log, which says that they are the operator's as a signature would.
+    /// Two entries of one log that contradict each other: such heads, or a head and a key that does not
+    /// open it. The log says that they are the operator's, as a signature would.
     TwoLogged {
         /// One.
-        one: Box<Head>,
+        one: Box<Entry>,
         /// The other.
-        other: Box<Head>,
+        other: Box<Entry>,
         /// The log's state.
         tree_head: TreeHead,
         /// The leaves of the log.
@@ -77,6 +78,13 @@ pub enum Evidence {
         /// What the directory has.
         block: Box<KeyBlock>,
     },
+    /// The table does not have the row that the receipt promises.
+    NoRow {
+        /// The head.
+        head: SignedHead,
+        /// What was promised.
+        receipt: Receipt,
+    },
     /// What the log says was K is not what the head committed to.
     WrongOpening {
         /// The head.
@@ -106,6 +114,7 @@ impl Evidence {
             Evidence::WrongSetup { .. } => "wrong-setup",
             Evidence::WrongKey { .. } => "wrong-key",
             Evidence::WrongOpening { .. } => "wrong-opening",
+            Evidence::NoRow { .. } => "no-row",
         }
     }
 
@@ -127,7 +136,9 @@ impl Evidence {
     /// Other evidence of the same cheat does not: a whole-table audit's, or another retrieval's.
     pub fn names(&self, mine: &Receipt) -> bool {
         match self {
-            Evidence::WrongKey { receipt, .. } => receipt.index == mine.index,
+            Evidence::WrongKey { receipt, .. } | Evidence::NoRow { receipt, .. } => {
+                receipt.index == mine.index
+            }
             Evidence::WrongRetrieval(wrong) => {
                 let asked = wrong.exhibit.index;
                 match wrong.subject {

@@ -101,6 +101,7 @@ impl Evidence {
             Evidence::WrongAnswer(wrong) => wrong_answer(wrong, aids),
             Evidence::WrongSetup { head, database } => wrong_setup(head.head(), *database, aids),
             Evidence::WrongKey { head, receipt, block } => wrong_key(head.head(), receipt, block),
+            Evidence::NoRow { head, receipt } => no_row(head.head(), receipt),
             Evidence::WrongOpening { head, tree_head, index, key, proof } => {
                 wrong_opening(head.head(), tree_head, *index, key, proof)
             }
@@ -119,6 +120,7 @@ impl Evidence {
             Evidence::Unlogged { head, .. }
             | Evidence::WrongSetup { head, .. }
             | Evidence::WrongKey { head, .. }
+            | Evidence::NoRow { head, .. }
             | Evidence::WrongOpening { head, .. } => head,
         };
         head.head().epoch.operator
@@ -135,15 +137,20 @@ fn two_heads(one: &Head, other: &Head) -> Finding {
     Ok(against(one, "two different heads were made for one epoch, or for one time"))
 }
 
-fn two_logged(one: &Head, other: &Head, tree_head: &TreeHead, leaves: &[Hash]) -> Finding {
-    if tree_head.operator != one.epoch.operator || !are_leaves(tree_head, leaves) {
+fn two_logged(one: &Entry, other: &Entry, tree_head: &TreeHead, leaves: &[Hash]) -> Finding {
+    let ((Entry::Head(head), _) | (_, Entry::Head(head))) = (one, other) else {
+        return nothing("there is no head in it");
+    };
+    if tree_head.operator != head.epoch.operator || !are_leaves(tree_head, leaves) {
         return nothing("the leaves are not those of the operator's tree head");
     }
-    let logged = |head: &Head| leaves.contains(&Entry::Head(Box::new(head.clone())).leaf());
-    if !logged(one) || !logged(other) {
-        return nothing("a head is not in the log");
+    if !leaves.contains(&one.leaf()) || !leaves.contains(&other.leaf()) {
+        return nothing("an entry is not in the log");
     }
-    two_heads(one, other)
+    if !one.contradicts(other) {
+        return nothing("the entries do not contradict each other");
+    }
+    Ok(against(head, "what was logged of an epoch contradicts itself"))
 }
 
 /// Whether these are the leaves of the log that was signed.
@@ -316,13 +323,28 @@ fn wrong_setup(head: &Head, database: Database, aids: &Aids<'_>) -> Finding {
     Ok(against(head, "the committed retrieval hint is not that of the committed table"))
 }
 
-fn wrong_key(head: &Head, receipt: &Receipt, block: &KeyBlock) -> Finding {
+/// Whether the operator promised the row for this epoch.
+fn covers(head: &Head, receipt: &Receipt) -> Result<(), NotEvidence> {
     if receipt.operator != head.epoch.operator {
-        return nothing("the receipt is another operator's");
+        return Err(NotEvidence::ShowsNothing("the receipt is another operator's"));
     }
-    if head.epoch.number < receipt.first_epoch || head.epoch.not_before >= receipt.until {
-        return nothing("the receipt does not cover this epoch");
+    if !receipt.covers(&head.epoch) {
+        return Err(NotEvidence::ShowsNothing("the receipt does not cover this epoch"));
     }
+    Ok(())
+}
+
+fn no_row(head: &Head, receipt: &Receipt) -> Finding {
+    covers(head, receipt)?;
+    if receipt.index < head.rows() {
+        return nothing("the row is there");
+    }
+    let (rows, row) = (head.rows(), receipt.index);
+    Ok(against(head, format!("a table of {rows} rows does not have row {row}, which was promised")))
+}
+
+fn wrong_key(head: &Head, receipt: &Receipt, block: &KeyBlock) -> Finding {
+    covers(head, receipt)?;
     let key = key_of(head, block, receipt.index)?;
     if key == receipt.key.as_bytes() || key == head.vacant.as_bytes() {
         return nothing("the row is the receipt's owner's, or vacant");
