@@ -298,6 +298,25 @@ mod tests {
     }
 
     #[test]
+    fn a_proof_serves_the_login_it_was_made_for_and_no_other_beside_it() {
+        let rng = &mut SeededRandom::new([9; 32]);
+        let (one, other) = (ServerLogin::begin(rng), ServerLogin::begin(rng));
+        let client = ClientLogin::begin(one.share(), 7, &K, rng).unwrap();
+        let message = client.message().encode();
+        // Whoever listens carries it to a login of his own.
+        assert_eq!(other.finish(&message, key_of_seven, b"").unwrap_err(), Refused);
+        // Nor does a server's proof of one login do for another, whoever's.
+        let (server_proof, _) = one.finish(&message, key_of_seven, b"").unwrap();
+        let later = ServerLogin::begin(rng);
+        let second = ClientLogin::begin(later.share(), 7, &K, rng).unwrap();
+        assert_eq!(second.finish(&server_proof, b"").unwrap_err(), Refused);
+        for cut in [&server_proof[..31], &server_proof[..0], &[&server_proof[..], &[0]].concat()] {
+            let client = ClientLogin::begin(later.share(), 7, &K, rng).unwrap();
+            assert_eq!(client.finish(cut, b"").unwrap_err(), Refused);
+        }
+    }
+
+    #[test]
     fn another_subscriber_who_listened_gets_other_keys() {
         // He knows K, x1 and x2; Z he does not.
         let rng = &mut SeededRandom::new([7; 32]);
