@@ -2,6 +2,7 @@
 
 use std::io;
 
+use slyfi_pir::{Accelerator, AcceleratorError};
 use slyfi_pir::{Preparation, PrepareError, SchemeId, Server, Setup, Shape, WireError, registry};
 
 use crate::answer::{Database, SignedAnswer};
@@ -113,6 +114,8 @@ pub struct Serving {
     top: Top,
     table: Box<dyn Server>,
     directory: Box<dyn Server>,
+    /// Why there is nothing on the accelerator.
+    refused: Option<AcceleratorError>,
 }
 
 impl core::fmt::Debug for Serving {
@@ -167,7 +170,8 @@ impl Serving {
         };
         let top = Top::of(&layout, &directory_tree);
         let digest = head.digest();
-        Ok(Serving { head: head.sign(keys), digest, top, table, directory: directory_server })
+        let (head, directory) = (head.sign(keys), directory_server);
+        Ok(Serving { head, digest, top, table, directory, refused: None })
     }
 
     /// Serves what was published before, after a restart: the same head, and retrieval prepared
@@ -210,7 +214,7 @@ impl Serving {
         let entries = layout.database(directory, &directory_tree);
         let directory = again(&published.directory, &entries)?;
         let (top, digest) = (Top::of(&layout, &directory_tree), published.digest());
-        Ok(Serving { head, digest, top, table, directory })
+        Ok(Serving { head, digest, top, table, directory, refused: None })
     }
 
     /// The head.
@@ -261,6 +265,20 @@ impl Serving {
             Ok(SignedAnswer::sign(keys, &self.digest, database, query, answer?))
         };
         answers.into_iter().zip(queries).map(sign).collect()
+    }
+
+    /// Copies both databases to an accelerator ([`Server::accelerate`]). Answers stay the same; where it
+    /// has no room or fails, the processor makes them, and [`Serving::accelerator_fault`] says why.
+    pub fn accelerate(&mut self, accelerator: &dyn Accelerator) {
+        let databases = [&mut self.table, &mut self.directory];
+        let results = databases.map(|database| database.accelerate(accelerator));
+        self.refused = results.into_iter().find_map(Result::err);
+    }
+
+    /// Why the processor computes what an accelerator should, if it does.
+    pub fn accelerator_fault(&self) -> Option<AcceleratorError> {
+        let of = |database: &dyn Server| database.accelerator().and_then(|status| status.fault);
+        self.refused.clone().or_else(|| of(&*self.table)).or_else(|| of(&*self.directory))
     }
 
     /// The memory that the prepared databases occupy, bytes.

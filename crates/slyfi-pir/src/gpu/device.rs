@@ -230,7 +230,8 @@ mod tests {
         let loaded = gpu.load(&matrix).expect("it fits");
         let mut placement = Placement::default();
         placement.load(&gpu, &matrix).expect("it computes right");
-        let operands = [Operand::new(&(0..700).map(|i| i * 0x0101_0101).collect::<Vec<_>>())];
+        let operands =
+            [Operand::new(&(0..700).map(|i: u32| i.wrapping_mul(0x0101_0107)).collect::<Vec<_>>())];
         let right = loaded.products(&operands).expect("a device that works");
         assert_eq!(placement.products(&matrix, &operands), right);
         assert_eq!(placement.status().and_then(|status| status.fault), None);

@@ -15,7 +15,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use slyfi_base::{Now, SecureRandom};
-use slyfi_pir::registry;
+use slyfi_pir::{Accelerator, AcceleratorError, registry};
 
 use crate::answer::Database;
 use crate::enrol::Request as EnrolRequest;
@@ -73,6 +73,7 @@ pub struct Service {
     watch: Mutex<Watch>,
     /// The clock leapt: nothing is signed with its time.
     leapt: AtomicBool,
+    accelerator: Option<Box<dyn Accelerator>>,
 }
 
 impl core::fmt::Debug for Service {
@@ -157,7 +158,22 @@ impl Service {
             signed: Mutex::new(None),
             watch: Mutex::default(),
             leapt: AtomicBool::new(false),
+            accelerator: None,
         })
+    }
+
+    /// Has an accelerator compute the retrieval's products, for all epochs that are served from now on.
+    pub fn with_accelerator(mut self, accelerator: Box<dyn Accelerator>) -> Self {
+        self.accelerator = Some(accelerator);
+        self
+    }
+
+    /// The epochs that the processor serves although there is an accelerator, and why.
+    pub fn accelerator_faults(&self) -> Vec<(u64, AcceleratorError)> {
+        let number = |active: &Active| active.serving.head().head().epoch.number;
+        let fault =
+            |active: &Arc<Active>| Some((number(active), active.serving.accelerator_fault()?));
+        self.active().iter().filter_map(fault).collect()
     }
 
     /// The operator's keys.
@@ -257,7 +273,10 @@ impl Service {
         Ok(failed)
     }
 
-    fn serve(&self, serving: Serving, key: EpochKey, entry: u64, files: Option<Mapped>) {
+    fn serve(&self, mut serving: Serving, key: EpochKey, entry: u64, files: Option<Mapped>) {
+        if let Some(accelerator) = &self.accelerator {
+            serving.accelerate(&**accelerator);
+        }
         let active = Arc::new(Active { serving, key, entry, files });
         self.active.write().unwrap_or_else(PoisonError::into_inner).push(active);
     }
