@@ -4,7 +4,9 @@ use core::ops::{Add, Mul, Sub};
 
 use zeroize::Zeroize;
 
-use super::unit::{LANES, Mask, Unit};
+use super::unit::{LANES, Mask, Unit, apart};
+
+mod root;
 
 /// Five limbs of 51 bits.
 const LIMBS: usize = 5;
@@ -120,13 +122,22 @@ impl<U: Unit> Fe<U> {
     /// The limbs of the number below p.
     #[inline(always)]
     fn canonical(self) -> [U::Vector; LIMBS] {
+        apart(
+            self.unit,
+            #[inline(always)]
+            || self.canonical_here(),
+        )
+    }
+
+    #[inline(always)]
+    fn canonical_here(self) -> [U::Vector; LIMBS] {
         let (u, mask) = (self.unit, self.unit.splat(LIMB_MASK));
         // Limbs at most 2⁵¹ + 18: below 2p, so p has to be subtracted at most once.
         let mut x = Wide(self).carry().limbs;
         // Whether x ≥ p is whether x + 19 ≥ 2²⁵⁵.
         let mut over = u.shr::<51>(u.add(x[0], u.splat(19)));
-        for k in 1..LIMBS {
-            over = u.shr::<51>(u.add(x[k], over));
+        for limb in &x[1..] {
+            over = u.shr::<51>(u.add(*limb, over));
         }
         // x − p = x + 19 − 2²⁵⁵; the last mask takes 2²⁵⁵ off.
         x[0] = u.madd_low(x[0], over, u.splat(19));
@@ -195,6 +206,15 @@ impl<U: Unit> Fe<U> {
     /// of 51, twice again: 30 multiplications where a product has 50.
     #[inline(always)]
     pub(super) fn square(self) -> Self {
+        apart(
+            self.unit,
+            #[inline(always)]
+            || self.square_here(),
+        )
+    }
+
+    #[inline(always)]
+    fn square_here(self) -> Self {
         let (u, a) = (self.unit, self.limbs);
         let zero = u.splat(0);
         let (mut once, mut twice, mut four) = ([zero; 10], [zero; 10], [zero; 10]);
@@ -220,14 +240,24 @@ impl<U: Unit> Fe<U> {
         Self::fold(u, columns)
     }
 
-    /// a^(2ⁿ).
+    /// a·b.
     #[inline(always)]
-    fn squared(self, n: u32) -> Self {
-        let mut a = self;
-        for _ in 0..n {
-            a = a.square();
+    fn product_here(self, other: Self) -> Self {
+        let (u, a, b) = (self.unit, self.limbs, other.limbs);
+        let zero = u.splat(0);
+        let (mut low, mut high) = ([zero; 10], [zero; 10]);
+        for i in 0..LIMBS {
+            for j in 0..LIMBS {
+                low[i + j] = u.madd_low(low[i + j], a[i], b[j]);
+                // Bit 52 of column i + j is bit 1 of the next.
+                high[i + j + 1] = u.madd_high(high[i + j + 1], a[i], b[j]);
+            }
         }
-        a
+        let mut columns = low;
+        for k in 1..10 {
+            columns[k] = u.add(low[k], u.shl::<1>(high[k]));
+        }
+        Self::fold(u, columns)
     }
 
     /// From ten columns: 2²⁵⁵ is 19.
@@ -245,40 +275,6 @@ impl<U: Unit> Fe<U> {
         }
         Wide(Fe { limbs, unit }).carry()
     }
-
-    /// 1/√a and the lanes in which there is one; √(i/a) in the others (RFC 9496 §4.2, SQRT_RATIO_M1
-    /// with u = 1; the root's sign is left as it comes). Zero where a is, and there it is none.
-    #[inline(always)]
-    pub(super) fn invsqrt(self) -> (Mask, Self) {
-        let (u, a) = (self.unit, self);
-        let a3 = a.square() * a;
-        let a7 = a3.square() * a;
-        let root = a3 * a7.power_p58();
-        let check = (a * root.square()).canonical();
-        let right = Self::same(u, check, [1, 0, 0, 0, 0]);
-        let minus = Self::same(u, check, MINUS_ONE);
-        let minus_i = Self::same(u, check, MINUS_SQRT_M1);
-        let turned = root * Self::constant(u, SQRT_M1);
-        (right | minus, Self::select(minus | minus_i, root, turned))
-    }
-
-    /// a^((p − 5)/8) = a^(2²⁵² − 3).
-    #[inline(always)]
-    fn power_p58(self) -> Self {
-        let a2 = self.square();
-        let a9 = a2.squared(2) * self;
-        let a11 = a9 * a2;
-        // ones_n is a^(2ⁿ − 1).
-        let ones_5 = a11.square() * a9;
-        let ones_10 = ones_5.squared(5) * ones_5;
-        let ones_20 = ones_10.squared(10) * ones_10;
-        let ones_40 = ones_20.squared(20) * ones_20;
-        let ones_50 = ones_40.squared(10) * ones_10;
-        let ones_100 = ones_50.squared(50) * ones_50;
-        let ones_200 = ones_100.squared(100) * ones_100;
-        let ones_250 = ones_200.squared(50) * ones_50;
-        ones_250.squared(2) * self
-    }
 }
 
 impl<U: Unit> Wide<U> {
@@ -286,6 +282,15 @@ impl<U: Unit> Wide<U> {
     /// is at most 2⁵¹ + 19·2¹².
     #[inline(always)]
     pub(super) fn carry(self) -> Fe<U> {
+        apart(
+            self.0.unit,
+            #[inline(always)]
+            || self.carry_here(),
+        )
+    }
+
+    #[inline(always)]
+    fn carry_here(self) -> Fe<U> {
         let (u, x) = (self.0.unit, self.0.limbs);
         let mask = u.splat(LIMB_MASK);
         let mut limbs = x;
@@ -309,21 +314,11 @@ impl<U: Unit> Mul for Fe<U> {
 
     #[inline(always)]
     fn mul(self, other: Self) -> Self {
-        let (u, a, b) = (self.unit, self.limbs, other.limbs);
-        let zero = u.splat(0);
-        let (mut low, mut high) = ([zero; 10], [zero; 10]);
-        for i in 0..LIMBS {
-            for j in 0..LIMBS {
-                low[i + j] = u.madd_low(low[i + j], a[i], b[j]);
-                // Bit 52 of column i + j is bit 1 of the next.
-                high[i + j + 1] = u.madd_high(high[i + j + 1], a[i], b[j]);
-            }
-        }
-        let mut columns = low;
-        for k in 1..10 {
-            columns[k] = u.add(low[k], u.shl::<1>(high[k]));
-        }
-        Self::fold(u, columns)
+        apart(
+            self.unit,
+            #[inline(always)]
+            || self.product_here(other),
+        )
     }
 }
 

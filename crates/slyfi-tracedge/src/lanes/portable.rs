@@ -6,8 +6,7 @@ use super::unit::{LANES, Mask, Unit};
 /// The lowest 52 bits.
 const LOW_52: u64 = (1 << 52) - 1;
 
-/// No vector unit. Its operations stay functions of their own: what the arithmetic inlines them into
-/// would take minutes to compile.
+/// No vector unit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Portable;
 
@@ -22,7 +21,6 @@ fn product(a: u64, b: u64) -> u128 {
 impl Unit for Portable {
     type Vector = [u64; LANES];
 
-    #[inline(never)]
     fn splat(self, n: u64) -> [u64; LANES] {
         [n; LANES]
     }
@@ -35,52 +33,42 @@ impl Unit for Portable {
         v
     }
 
-    #[inline(never)]
     fn add(self, a: [u64; LANES], b: [u64; LANES]) -> [u64; LANES] {
         each(|i| a[i].wrapping_add(b[i]))
     }
 
-    #[inline(never)]
     fn sub(self, a: [u64; LANES], b: [u64; LANES]) -> [u64; LANES] {
         each(|i| a[i].wrapping_sub(b[i]))
     }
 
-    #[inline(never)]
     fn and(self, a: [u64; LANES], b: [u64; LANES]) -> [u64; LANES] {
         each(|i| a[i] & b[i])
     }
 
-    #[inline(never)]
     fn or(self, a: [u64; LANES], b: [u64; LANES]) -> [u64; LANES] {
         each(|i| a[i] | b[i])
     }
 
-    #[inline(never)]
     fn shl<const N: u32>(self, v: [u64; LANES]) -> [u64; LANES] {
         each(|i| v[i] << N)
     }
 
-    #[inline(never)]
     fn shr<const N: u32>(self, v: [u64; LANES]) -> [u64; LANES] {
         each(|i| v[i] >> N)
     }
 
-    #[inline(never)]
     fn madd_low(self, sum: [u64; LANES], a: [u64; LANES], b: [u64; LANES]) -> [u64; LANES] {
         each(|i| sum[i].wrapping_add(product(a[i], b[i]) as u64 & LOW_52))
     }
 
-    #[inline(never)]
     fn madd_high(self, sum: [u64; LANES], a: [u64; LANES], b: [u64; LANES]) -> [u64; LANES] {
         each(|i| sum[i].wrapping_add((product(a[i], b[i]) >> 52) as u64))
     }
 
-    #[inline(never)]
     fn select(self, mask: Mask, a: [u64; LANES], b: [u64; LANES]) -> [u64; LANES] {
         each(|i| if mask >> i & 1 == 1 { b[i] } else { a[i] })
     }
 
-    #[inline(never)]
     fn equal(self, a: [u64; LANES], b: [u64; LANES]) -> Mask {
         (0..LANES).fold(0, |mask, i| mask | u8::from(a[i] == b[i]) << i)
     }

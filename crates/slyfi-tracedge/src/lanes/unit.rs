@@ -43,3 +43,18 @@ pub(super) trait Unit: Copy {
     /// Runs `f`, compiled for the unit. Everything above must be inlined into such an `f`.
     fn run<R>(self, f: impl FnOnce() -> R) -> R;
 }
+
+/// Runs `f` in a function of its own in builds for tests, where inlining everything into everything
+/// would take minutes to compile; in place in builds that are to be fast.
+#[cfg(debug_assertions)]
+#[inline(never)]
+pub(super) fn apart<U: Unit, R>(u: U, f: impl FnOnce() -> R) -> R {
+    u.run(f)
+}
+
+/// Runs `f` in place.
+#[cfg(not(debug_assertions))]
+#[inline(always)]
+pub(super) fn apart<U: Unit, R>(_: U, f: impl FnOnce() -> R) -> R {
+    f()
+}
