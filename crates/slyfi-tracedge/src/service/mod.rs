@@ -114,6 +114,35 @@ impl Log {
     }
 }
 
+/// A file or a hint of an epoch, which stays as long as this does.
+pub struct Download {
+    active: Arc<Active>,
+    /// Of which database, and whether it is the hint.
+    what: (Database, bool),
+}
+
+impl Download {
+    fn bytes(&self) -> Option<&[u8]> {
+        match self.what {
+            (database, true) => self.active.serving.hint(database),
+            (Database::Table, false) => Some(&self.active.files.as_ref()?.table),
+            (Database::Directory, false) => Some(&self.active.files.as_ref()?.keys),
+        }
+    }
+}
+
+impl AsRef<[u8]> for Download {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes().unwrap_or_default()
+    }
+}
+
+impl core::fmt::Debug for Download {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "Download {{ {} bytes }}", self.as_ref().len())
+    }
+}
+
 /// What a connection keeps between two requests: a login that has begun, or nothing.
 #[derive(Debug, Default)]
 pub struct Connection {
@@ -309,6 +338,18 @@ impl Service {
             Some(Route::Enrol | Route::LoginFinish) => api::SMALL_BODY,
             _ => 0,
         }
+    }
+
+    /// What a request is for a whole file or a hint, if it is: these may be large, and need not be copied.
+    /// [`Service::handle`] answers the same.
+    pub fn download(&self, method: &str, path: &str) -> Option<Download> {
+        let (epoch, what) = match Route::parse(method, path)? {
+            Route::Whole { epoch, database } => (epoch, (database, false)),
+            Route::Hint { epoch, database } => (epoch, (database, true)),
+            _ => return None,
+        };
+        let download = Download { active: self.find(epoch)?, what };
+        download.bytes().is_some().then_some(download)
     }
 
     /// Answers one request.

@@ -34,13 +34,65 @@ impl Drop for TempDir {
     }
 }
 
+pub fn slyfi() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_slyfi"))
+}
+
 pub fn tracedge(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_slyfi"));
-    command.arg("tracedge").args(args).output().unwrap()
+    slyfi().arg("tracedge").args(args).output().unwrap()
+}
+
+/// A clock for other processes, which leaps with everything that goes by it (libfaketime).
+pub struct Clock {
+    library: String,
+    file: String,
+}
+
+impl Clock {
+    /// `None` where there is no libfaketime, which CI must not be.
+    pub fn new(dir: &TempDir) -> Option<Self> {
+        let machines = fs::read_dir("/usr/lib").unwrap().flatten();
+        let library = machines
+            .map(|entry| entry.path().join("faketime/libfaketimeMT.so.1"))
+            .find(|path| path.exists());
+        let Some(library) = library else {
+            assert!(std::env::var_os("CI").is_none(), "faketime must be there in CI");
+            println!("skipped: there is no faketime");
+            return None;
+        };
+        let clock =
+            Clock { library: library.to_str().unwrap().to_owned(), file: dir.path("clock") };
+        clock.set(0);
+        Some(clock)
+    }
+
+    /// Sets it ahead (or back), seconds.
+    pub fn set(&self, ahead: i64) {
+        // Whole or not at all: it is read at every look.
+        let new = format!("{}.new", self.file);
+        fs::write(&new, format!("{ahead:+}\n")).unwrap();
+        fs::rename(new, &self.file).unwrap();
+    }
+
+    /// A command that goes by it.
+    pub fn slyfi(&self) -> Command {
+        let mut command = slyfi();
+        command.env("LD_PRELOAD", &self.library);
+        command.env("FAKETIME_TIMESTAMP_FILE", &self.file).env("FAKETIME_NO_CACHE", "1");
+        command
+    }
+
+    pub fn tracedge(&self, args: &[&str]) -> Output {
+        self.slyfi().arg("tracedge").args(args).output().unwrap()
+    }
 }
 
 pub fn ok(args: &[&str]) -> String {
-    let out = tracedge(args);
+    succeeded(args, tracedge(args))
+}
+
+/// What a command printed that must not have failed.
+pub fn succeeded(args: &[&str], out: Output) -> String {
     let err = String::from_utf8_lossy(&out.stderr).into_owned();
     assert!(out.status.success(), "{args:?}: {err}");
     String::from_utf8(out.stdout).unwrap()
@@ -52,7 +104,11 @@ pub fn json(args: &[&str]) -> Value {
 
 /// Runs what must fail: returns its one line.
 pub fn fails(code: i32, args: &[&str]) -> String {
-    let out = tracedge(args);
+    failed(code, args, tracedge(args))
+}
+
+/// The one line of a command that must have failed.
+pub fn failed(code: i32, args: &[&str], out: Output) -> String {
     let err = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(code), "{args:?}: {err}");
     let line = err.strip_suffix('\n').unwrap_or(&err);

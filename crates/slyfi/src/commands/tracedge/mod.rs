@@ -2,14 +2,19 @@
 //! library slyfi-tracedge; here are arguments and words.
 
 mod audit_table;
+mod complete;
 mod control;
 mod demo;
 mod evidence;
+mod gpu;
+mod heads;
 mod hex;
 mod https;
 mod invite;
+mod kept;
 mod operator;
 mod plan;
+mod proof;
 mod state;
 mod subscriber;
 
@@ -86,6 +91,27 @@ Example:
 Example:
   slyfi tracedge status --json")]
     Status(subscriber::StatusArgs),
+    /// Compare with another subscriber what the operator has shown you: is it the same for everybody?
+    #[command(after_help = "\
+Exit code 0: it is one log, of which one of you may have seen more. 5: the operator was caught
+cheating (the evidence is saved).
+
+Example: one of them
+  slyfi tracedge heads --export ann.heads
+and the other, who was handed that file
+  slyfi tracedge heads --compare ann.heads")]
+    Heads(heads::HeadsArgs),
+    /// Make a proof of what did not open (`pending-N.te`), once the epoch is over and K in the log.
+    ///
+    /// The proof says which row is yours. A whole-table audit proves the same without it
+    /// (`audit-table`).
+    #[command(after_help = "\
+Exit code 0: nothing waited, or it was an accident. 5: the operator was caught cheating (the evidence
+is saved). 6: K is not published yet.
+
+Example:
+  slyfi tracedge complete")]
+    Complete(complete::CompleteArgs),
     /// Show it: an honest operator and a cheating one, subscribers who log on, what the operators saw,
     /// and how the cheat was caught and proved.
     #[command(after_help = "\
@@ -240,6 +266,8 @@ pub fn run(command: &TracedgeCommand, paint: Paint) -> Result<()> {
         TracedgeCommand::Audit(args) => subscriber::audit(args, paint),
         TracedgeCommand::Prove(args) => subscriber::prove(args, paint),
         TracedgeCommand::Status(args) => subscriber::status(args),
+        TracedgeCommand::Heads(args) => heads::run(args, paint),
+        TracedgeCommand::Complete(args) => complete::run(args, paint),
         TracedgeCommand::Demo(args) => demo::run(args, paint),
         TracedgeCommand::VerifyEvidence(args) => evidence::verify(args, paint),
         TracedgeCommand::AuditTable(args) => audit_table::run(args, paint),

@@ -18,13 +18,14 @@ use slyfi_tracedge::SchemeId;
 use slyfi_tracedge::epoch::{Epoch, EpochKey, EpochSecret};
 use slyfi_tracedge::files::{EpochFiles, write_whole};
 use slyfi_tracedge::head::CLOCK_SKEW;
-use slyfi_tracedge::operator::Schemes;
+use slyfi_tracedge::operator::{PublishError, Schemes};
 use slyfi_tracedge::pieces::Work;
 use slyfi_tracedge::service::Service;
 use slyfi_tracedge::service::store::{Store, StoreError};
 use tokio::sync::watch;
 
 use super::control::{self, Answer, Order};
+use super::gpu;
 use super::https::{self, Certificates};
 use super::invite::Invite;
 use super::{failed, hex, now_s, read};
@@ -113,6 +114,9 @@ pub struct ServeArgs {
     /// How many connections to attend to at a time.
     #[arg(long, default_value_t = 256, value_name = "N")]
     connections: usize,
+    /// Have a graphics processor compute the retrieval: the fastest, or the one with NAME in its name.
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    gpu: Option<String>,
 }
 
 /// What `init` was told and the store does not hold.
@@ -140,7 +144,7 @@ impl Settings {
 fn store_failed(e: StoreError) -> Error {
     match e {
         StoreError::Refused(why) => Error::new(ErrorKind::Usage, why, ""),
-        e => Error::new(ErrorKind::Store, e.to_string(), "is another process using it?"),
+        e => Error::new(ErrorKind::Store, e.to_string(), e.mend()),
     }
 }
 
@@ -167,9 +171,20 @@ pub fn init(args: &InitArgs, paint: Paint) -> Result<()> {
         let cause = format!("there is an operator in {} already", dir.display());
         return Err(Error::new(ErrorKind::Usage, cause, "name another directory with --dir"));
     }
+    // The store gets its name last: with it there is an operator, and whole. What an `init` that was
+    // stopped left, nobody has seen.
+    let unfinished = dir.join("operator.redb.new");
+    match std::fs::remove_file(&unfinished) {
+        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+            return Err(Error::system(unfinished.display(), &e));
+        }
+        _ => (),
+    }
     let epoch_s = u64::from(args.epoch_minutes) * 60;
-    let store = Store::create(&path, args.rows, epoch_s, &mut OsRandom).map_err(store_failed)?;
+    let store = Store::create(&unfinished, args.rows, epoch_s, &mut OsRandom);
+    let store = store.map_err(store_failed)?;
     let id = store.keys().map_err(store_failed)?.id();
+    drop(store);
     let settings =
         Settings { operator: id.to_string(), url, port: args.port, scheme: args.scheme.clone() };
     let json = serde_json::to_vec_pretty(&settings).map_err(|e| failed("settings", &e))?;
@@ -182,6 +197,9 @@ pub fn init(args: &InitArgs, paint: Paint) -> Result<()> {
     ] {
         write(&dir.join(name), bytes)?;
     }
+    std::fs::rename(&unfinished, &path)
+        .and_then(|()| std::fs::File::open(dir)?.sync_all())
+        .map_err(|e| Error::system(path.display(), &e))?;
     print(&format!(
         "{} {id}\n  {} rows, epochs of {} min, {}\n  publish the id where subscribers can check it; \
          next: slyfi tracedge serve --dir {}\n",
@@ -210,7 +228,7 @@ fn workers() -> NonZeroUsize {
 }
 
 impl Operator {
-    fn open(dir: &Path) -> Result<Self> {
+    fn open(dir: &Path, gpu: Option<&str>) -> Result<Self> {
         let settings = Settings::read(dir)?;
         let scheme = SchemeId::from_name(&settings.scheme).ok_or_else(|| {
             let cause = format!("operator.json: there is no scheme `{}`", settings.scheme);
@@ -218,6 +236,7 @@ impl Operator {
         })?;
         let store = Store::open(&dir.join("operator.redb")).map_err(store_failed)?;
         let service = Service::new(store, workers()).map_err(store_failed)?;
+        let service = gpu::equip(service, gpu)?;
         Ok(Operator {
             service: Arc::new(service),
             files: EpochFiles::new(dir),
@@ -262,6 +281,7 @@ impl Operator {
     /// Builds, records and serves the epoch that comes.
     fn build(&self) -> Result<Answer> {
         let _one = self.building.lock().unwrap_or_else(PoisonError::into_inner);
+        self.service.watch_clock(Clock::new().now()).map_err(store_failed)?;
         let now = now_s();
         if let Some(next) = self.last()?.filter(|epoch| epoch.not_before > now) {
             let cause = format!(
@@ -276,13 +296,15 @@ impl Operator {
         };
         let (epoch, directory, subscribed) = self.service.with_store(read).map_err(store_failed)?;
         let secret = EpochSecret::derive(&epoch, EpochKey::generate(&mut OsRandom));
-        let broken = |e: &dyn std::fmt::Display| failed("building the epoch", e);
+        let broken = |e: PublishError| {
+            Error::new(ErrorKind::System, format!("building the epoch: {e}"), e.mend())
+        };
         let keys = self.service.keys();
         let schemes = Schemes::both(self.scheme);
         let serving = self
             .while_serving(|work| self.files.build(keys, &secret, &directory, schemes, work))
-            .map_err(|e| broken(&e))?;
-        let mapped = self.files.map(epoch.number).map_err(|e| broken(&e))?;
+            .map_err(broken)?;
+        let mapped = self.files.map(epoch.number).map_err(|e| broken(PublishError::Table(e)))?;
         // A head that is logged when its epoch is over is proof of one that was kept out of the log.
         if now_s() >= epoch.not_after {
             let cause = "building the epoch took longer than the epoch";
@@ -296,7 +318,10 @@ impl Operator {
             .filter(|epoch| now < epoch.not_after.saturating_add(CLOCK_SKEW))
             .map(|epoch| epoch.number)
             .collect();
-        self.files.sweep(|epoch| kept.contains(&epoch)).map_err(|e| broken(&e))?;
+        // The epoch is there; what could not be removed now will be after the next one.
+        if let Err(e) = self.files.sweep(|epoch| kept.contains(&epoch)) {
+            say(&format!("old tables could not be removed: {e}"));
+        }
         // There is more to come than was known.
         self.due.store(0, Ordering::Release);
         let Epoch { number: epoch, not_before, not_after, .. } = epoch;
@@ -305,6 +330,7 @@ impl Operator {
 
     /// Ends what is over and builds what is due: the next epoch from the middle of the present one.
     fn look(&self) -> Result<()> {
+        self.service.watch_clock(Clock::new().now()).map_err(store_failed)?;
         let now = now_s();
         if now < self.due.load(Ordering::Acquire) {
             return Ok(());
@@ -340,7 +366,7 @@ fn middle(epoch: &Epoch) -> u64 {
 fn ordered(dir: &Path, order: &Order) -> Result<Answer> {
     match control::ask(dir, order)? {
         Some(answer) => answer.into_result(),
-        None => Operator::open(dir)?.carry_out(order),
+        None => Operator::open(dir, None)?.carry_out(order),
     }
 }
 
@@ -417,7 +443,7 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     let settings = Settings::read(dir)?;
     let config =
         https::server_config(&read(&dir.join("server.pem"))?, &read(&dir.join("server.key"))?)?;
-    let operator = Operator::open(dir)?;
+    let operator = Operator::open(dir, args.gpu.as_deref())?;
     let control = control::listen(dir)?;
     let address = args.listen.unwrap_or_else(|| SocketAddr::from(([0; 16], settings.port)));
     let listener = TcpListener::bind(address).map_err(|e| Error::system(address, &e))?;
@@ -437,14 +463,20 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
     let served = std::thread::scope(|scope| {
         let ending = &operator.ending;
         scope.spawn(|| control::run(&control, ending, |order| operator.carry_out(order)));
-        let looks = scope.spawn(|| {
+        scope.spawn(|| {
+            let mut faults = gpu::Faults::default();
             while !ending.load(Ordering::Acquire) {
+                let mut wait = LOOK;
                 if let Err(e) = operator.look()
                     && !ending.load(Ordering::Acquire)
                 {
                     say(&e.to_string());
+                    wait = Duration::from_secs(AGAIN);
                 }
-                std::thread::park_timeout(LOOK);
+                for fault in faults.news(&operator.service) {
+                    say(&fault);
+                }
+                rest(wait, &bell);
             }
         });
         scope.spawn(|| {
@@ -457,11 +489,24 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
         let served = https::server::run(service, listener, config, most, stop.subscribe());
         ending.store(true, Ordering::Release);
         bell.wake();
-        looks.thread().unpark();
         control::end(dir);
         served
     });
     served.map_err(|e| Error::system(address, &e))
+}
+
+/// Waits for so long, or until the bell rings.
+fn rest(how_long: Duration, bell: &Waker) {
+    let wait = || {
+        let mut poll = Poll::new()?;
+        poll.add(bell, Token(0), Interest::Read)?;
+        let now = Clock::new().now().mono;
+        poll.wait(now, Some(now + slyfi_base::Duration::from_secs(how_long.as_secs())))?;
+        std::io::Result::Ok(())
+    };
+    if wait().is_err() {
+        std::thread::park_timeout(how_long);
+    }
 }
 
 /// Waits until a signal says that the process is to end, or the bell rings.

@@ -1,5 +1,6 @@
 //! What so many subscribers take, on paper, from rates of this machine.
 
+use std::io::Write;
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
 
@@ -39,6 +40,8 @@ struct Plan {
     logins_per_s: f64,
     audits: u32,
     scheme: String,
+    /// Whether the rates are a release build's; others mean nothing.
+    release: bool,
     row_s: f64,
     rates: Rates,
     query_bytes: usize,
@@ -60,6 +63,14 @@ struct Plan {
 pub fn run(args: &PlanArgs, paint: Paint) -> Result<()> {
     // The parser takes no other names.
     let scheme = SchemeId::from_name(&args.scheme).unwrap_or(SchemeId::Hintless);
+    if cfg!(debug_assertions) {
+        // The rates would be those of nobody's machine. Who closed standard error knows.
+        let _ = writeln!(
+            std::io::stderr(),
+            "slyfi: warning: this is a debug build, which is many times slower; for rates that mean \
+             something: cargo run --release -- tracedge plan …"
+        );
+    }
     if !args.json {
         print("measuring this machine, a few seconds …\n")?;
     }
@@ -166,6 +177,7 @@ fn plan(args: &PlanArgs, scheme: SchemeId, row_s: f64, rates: Rates) -> Result<P
         logins_per_s: args.logins_per_s,
         audits: args.audits,
         scheme: args.scheme.clone(),
+        release: !cfg!(debug_assertions),
         row_s,
         rates,
         query_bytes: table.query,

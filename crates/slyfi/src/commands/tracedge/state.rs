@@ -3,16 +3,20 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use slyfi_link::{Error, ErrorKind, Result};
+use slyfi_linux::OsRandom;
 use slyfi_tracedge::audit::Subscription;
 use slyfi_tracedge::enrol::Receipt;
 use slyfi_tracedge::epoch::{Epoch, EpochKey};
 use slyfi_tracedge::files::write_whole;
-use slyfi_tracedge::head::CLOCK_SKEW;
+use slyfi_tracedge::head::{CLOCK_SKEW, SignedHead};
 use slyfi_tracedge::keys::{OperatorId, SecretKey};
 use slyfi_tracedge::log::TreeHead;
 use slyfi_tracedge::subscriber::Seen;
 
 use super::hex;
+
+/// How many heads are kept to compare with others'.
+const HEADS: usize = 8;
 
 /// What a subscriber has: one file, which only its owner may read.
 #[derive(Serialize, Deserialize)]
@@ -27,8 +31,19 @@ pub struct State {
     receipt: String,
     seen_epoch: Option<u64>,
     seen_log: Option<String>,
+    /// The last signed heads that were accepted.
+    #[serde(default)]
+    heads: Vec<String>,
     /// The keys that were fetched, oldest first.
     pub keys: Vec<FetchedKey>,
+}
+
+/// What is asked for a row with.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asking {
+    invitation: String,
+    secret: String,
 }
 
 /// K of an epoch.
@@ -62,6 +77,36 @@ impl State {
         dir.join("subscription.json")
     }
 
+    /// The key to ask for a row with. It is on the disk before it is asked with: whoever was stopped, and
+    /// does not know whether he has the row, asks again with the same and gets the same row.
+    pub fn asking_key(dir: &Path, invitation: &str) -> Result<SecretKey> {
+        let path = Self::asking(dir);
+        let kept = std::fs::read(&path).ok();
+        let kept = kept.and_then(|bytes| serde_json::from_slice::<Asking>(&bytes).ok());
+        let kept = kept.filter(|kept| kept.invitation == invitation);
+        let kept = kept.and_then(|kept| hex::decode(&kept.secret));
+        if let Some(secret) = kept.and_then(|bytes| SecretKey::decode(&bytes).ok()) {
+            return Ok(secret);
+        }
+        let secret = SecretKey::generate(&mut OsRandom);
+        let invitation = invitation.to_owned();
+        let asking = Asking { invitation, secret: hex::encode(&*secret.encode()) };
+        let json = serde_json::to_vec(&asking).map_err(|e| damaged(&e.to_string()))?;
+        write_whole(&path, |file| file.write_all(&json))
+            .map_err(|e| Error::system(path.display(), &e))?;
+        Ok(secret)
+    }
+
+    /// Forgets it: the row is written down.
+    pub fn asked(dir: &Path) {
+        // It is of no use to anybody, and its key is in the subscription too.
+        let _ = std::fs::remove_file(Self::asking(dir));
+    }
+
+    fn asking(dir: &Path) -> PathBuf {
+        dir.join("asking.json")
+    }
+
     /// A new subscription.
     pub fn new(url: &str, authority: &str, mine: &Subscription) -> Self {
         State {
@@ -72,6 +117,7 @@ impl State {
             receipt: hex::encode(&mine.receipt.encode()),
             seen_epoch: None,
             seen_log: None,
+            heads: Vec::new(),
             keys: Vec::new(),
         }
     }
@@ -119,8 +165,19 @@ impl State {
         Ok(Seen { epoch: self.seen_epoch, tree_head })
     }
 
-    /// Remembers how far it was seen.
-    pub fn saw(&mut self, seen: &Seen) {
+    /// The heads that were accepted, oldest first.
+    pub fn heads(&self) -> Result<Vec<SignedHead>> {
+        let decode = |text: &String| SignedHead::decode(&hex::decode(text)?).ok();
+        self.heads.iter().map(|text| decode(text).ok_or_else(|| damaged("a head"))).collect()
+    }
+
+    /// Remembers how far it was seen, and the head that was accepted.
+    pub fn saw(&mut self, seen: &Seen, head: &SignedHead) {
+        let text = hex::encode(&head.encode());
+        self.heads.retain(|had| *had != text);
+        self.heads.push(text);
+        let before = self.heads.len().saturating_sub(HEADS);
+        self.heads.drain(..before);
         self.seen_epoch = seen.epoch;
         self.seen_log = seen.tree_head.as_ref().map(|head| hex::encode(&head.encode()));
     }

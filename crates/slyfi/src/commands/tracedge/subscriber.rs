@@ -8,13 +8,16 @@ use serde::Serialize;
 use slyfi_link::{Error, ErrorKind, Result};
 use slyfi_linux::OsRandom;
 use slyfi_tracedge::audit::OwnRow;
-use slyfi_tracedge::head::SignedHead;
-use slyfi_tracedge::keys::{OperatorId, SecretKey};
-use slyfi_tracedge::log::LogError;
+use slyfi_tracedge::head::{CLOCK_SKEW, SignedHead};
+use slyfi_tracedge::keys::OperatorId;
+use slyfi_tracedge::log::{LogError, TreeHead};
+use slyfi_tracedge::service::api::Route;
 use slyfi_tracedge::subscriber::{self, SubscriberError, Which};
 
 use super::https::client::Https;
 use super::invite::Invite;
+use super::kept::Kept;
+use super::proof::{Proof, save, save_hints};
 use super::state::State;
 use super::{hex, now_s, read};
 use crate::commands::{print, print_json};
@@ -25,10 +28,10 @@ use crate::output::{Paint, columns, span};
 pub struct SubscriberArgs {
     /// The subscriber's directory: key, receipt, what was fetched.
     #[arg(long, value_name = "DIR", default_value = "slyfi-subscriber")]
-    dir: PathBuf,
+    pub dir: PathBuf,
     /// Print JSON.
     #[arg(long)]
-    json: bool,
+    pub json: bool,
 }
 
 /// Arguments of `tracedge subscribe`.
@@ -109,6 +112,25 @@ fn explain(e: SubscriberError<Error>) -> Error {
     Error::new(kind, e.to_string(), mend)
 }
 
+/// Why there is no head: the clocks, if they differ, else what `e` says.
+fn explain_head(way: &mut Kept, e: SubscriberError<Error>, now: u64) -> Error {
+    let by_time =
+        matches!(e, SubscriberError::Head(_) | SubscriberError::Log(_) | SubscriberError::NoEpoch);
+    let signed = if by_time { way.get(Route::LogHead) } else { None };
+    let theirs = signed.and_then(|bytes| TreeHead::decode(&bytes).ok()).map(|head| head.time);
+    match theirs {
+        Some(theirs) if theirs.abs_diff(now) > CLOCK_SKEW => {
+            let side = if now < theirs { "behind" } else { "ahead of" };
+            let apart = span(theirs.abs_diff(now));
+            let cause =
+                format!("wrong epoch: this machine's clock is {apart} {side} the operator's");
+            let mend = "set the clock; if it is right, the operator's is wrong: tell it";
+            Error::new(ErrorKind::NoLink, cause, mend)
+        }
+        _ => explain(e),
+    }
+}
+
 fn make_dir(dir: &Path) -> Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|e| Error::system(dir.display(), &e))
@@ -132,7 +154,7 @@ pub fn subscribe(args: &SubscribeArgs, paint: Paint) -> Result<()> {
         return Err(Error::new(ErrorKind::Usage, cause, "name another directory with --dir"));
     }
     let mut way = Https::connect(&invite.url, &invite.authority)?;
-    let secret = SecretKey::generate(&mut OsRandom);
+    let secret = State::asking_key(dir, &invite.invitation)?;
     let mine = subscriber::subscribe(&mut way, &operator, &invitation, secret, &mut OsRandom);
     let mine = mine.map_err(|e| match e {
         SubscriberError::Status(403) => bad("the invitation is spent, expired or wrong"),
@@ -140,6 +162,7 @@ pub fn subscribe(args: &SubscribeArgs, paint: Paint) -> Result<()> {
     })?;
     let state = State::new(&invite.url, &invite.authority, &mine);
     state.write(dir)?;
+    State::asked(dir);
     if args.subscriber.json {
         return print_json(&status_of(&state)?);
     }
@@ -175,47 +198,59 @@ fn retrieve(args: &SubscriberArgs, which: Which, audits: u32, paint: Paint) -> R
     let dir = &args.dir;
     let mut state = State::read(dir)?;
     let (operator, mine, mut seen) = (state.operator()?, state.subscription()?, state.seen()?);
-    let mut way = Https::connect(&state.url, &state.authority)?;
-    let now = now_s();
-    let head = match subscriber::head(&mut way, &operator, &mut seen, which, now) {
-        Ok(head) => head,
-        Err(SubscriberError::Cheated(evidence)) => {
-            let name = format!("evidence-{}.te", evidence.kind());
-            let path = save(dir, &name, &evidence.encode())?;
-            return Err(caught(&path, &operator, "the operator contradicts itself"));
+    let (url, authority) = (state.url.clone(), state.authority.clone());
+    let connect = || Https::connect(&url, &authority).map(Kept::new);
+    let (mut way, mut gone) = (connect()?, None);
+    let (head, conclusion, now) = loop {
+        let now = now_s();
+        let head = match subscriber::head(&mut way, &operator, &mut seen, which, now) {
+            Ok(head) => head,
+            Err(SubscriberError::Cheated(evidence)) => {
+                let name = format!("evidence-{}.te", evidence.kind());
+                let proof = Proof::save(dir, &name, 0, &evidence, &operator, [None, None])?;
+                return Err(proof.caught("the operator contradicts itself"));
+            }
+            Err(e) => return Err(explain_head(&mut way, e, now)),
+        };
+        let epoch = head.head().epoch;
+        if which == Which::Next && epoch.not_before <= now {
+            let cause = "the operator has not built the next epoch yet";
+            return Err(Error::new(ErrorKind::NoLink, cause, "try later, or leave --next out"));
         }
-        Err(e) => return Err(explain(e)),
+        // What was accepted of the log stays accepted, whatever comes of the rest.
+        state.saw(&seen, &head);
+        state.write(dir)?;
+        match subscriber::fetch(&mut way, &head, &mine, audits, &mut OsRandom) {
+            Ok(conclusion) => break (head, conclusion, now),
+            // It ended while it was asked about: the head of the one after it is there.
+            Err(SubscriberError::Status(404)) if gone != Some(epoch.number) => {
+                (way, gone) = (connect()?, Some(epoch.number));
+            }
+            Err(e) => return Err(explain(e)),
+        }
     };
     let epoch = head.head().epoch;
-    if which == Which::Next && epoch.not_before <= now {
-        let cause = "the operator has not built the next epoch yet";
-        return Err(Error::new(ErrorKind::NoLink, cause, "try later, or leave --next out"));
-    }
-    // What was accepted of the log stays accepted, whatever comes of the rest.
-    state.saw(&seen);
-    state.write(dir)?;
-    let conclusion = subscriber::fetch(&mut way, &head, &mine, audits, &mut OsRandom);
-    let conclusion = conclusion.map_err(explain)?;
     let mut saved = Vec::new();
     for (n, evidence) in conclusion.evidence.iter().enumerate() {
         // Whoever publishes a proof has to know what else he publishes.
         let whose = if evidence.names(&mine.receipt) { "-names-me" } else { "" };
         let name = format!("evidence-{}-{n}{whose}.te", epoch.number);
-        saved.push(save(dir, &name, &evidence.encode())?);
+        saved.push(Proof::save(dir, &name, epoch.number, evidence, &operator, way.hints())?);
     }
     if let OwnRow::Opened(secret) = &conclusion.own {
         state.keep(&epoch, secret.key(), now);
         state.write(dir)?;
     }
-    if let Some(path) = saved.first() {
-        return Err(caught(path, &operator, "the operator was caught cheating"));
+    if let OwnRow::Failed { pending: Some(pending), .. } = &conclusion.own {
+        // It becomes a proof with K, which the log has when the epoch is over.
+        save(dir, &format!("pending-{}.te", epoch.number), &pending.encode_pending())?;
+        save_hints(dir, epoch.number, way.hints())?;
+    }
+    if let Some(proof) = saved.first() {
+        return Err(proof.caught("the operator was caught cheating"));
     }
     if let OwnRow::Failed { revoked, pending, .. } = &conclusion.own {
-        if let Some(pending) = pending {
-            // It becomes a proof with K, which the log has when the epoch is over.
-            save(dir, &format!("pending-{}.te", epoch.number), &pending.encode_pending())?;
-        }
-        return Err(not_opened(&head, *revoked, mine.receipt.first_epoch));
+        return Err(not_opened(&head, *revoked, pending.is_some(), mine.receipt.first_epoch));
     }
     let report = Fetched {
         epoch: epoch.number,
@@ -238,26 +273,16 @@ fn retrieve(args: &SubscriberArgs, which: Which, audits: u32, paint: Paint) -> R
     ))
 }
 
-fn save(dir: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
-    let path = dir.join(name);
-    std::fs::write(&path, bytes).map_err(|e| Error::system(path.display(), &e))?;
-    Ok(path)
-}
-
-fn caught(path: &Path, operator: &OperatorId, cause: &str) -> Error {
-    let path = path.display();
-    let mend = format!(
-        "the proof is in {path}: slyfi tracedge verify-evidence {path} --operator {operator}"
-    );
-    Error::new(ErrorKind::Invite, cause, mend)
-}
-
 /// Why the own row does not open.
-fn not_opened(head: &SignedHead, revoked: bool, first_epoch: u64) -> Error {
+fn not_opened(head: &SignedHead, revoked: bool, pending: bool, first_epoch: u64) -> Error {
     let number = head.head().epoch.number;
     if !revoked {
         let cause = format!("this subscriber's row of epoch {number} holds no key that fits");
-        let mend = "whole-table audits prove it when the epoch is over: slyfi tracedge audit-table";
+        let mend = if pending {
+            "when the epoch is over, prove it: slyfi tracedge complete"
+        } else {
+            "whole-table audits prove it when the epoch is over: slyfi tracedge audit-table"
+        };
         return Error::new(ErrorKind::Invite, cause, mend);
     }
     let cause = format!("not subscribed in epoch {number}: the row is vacant");
@@ -275,8 +300,18 @@ pub fn prove(args: &ProveArgs, paint: Paint) -> Result<()> {
         epoch: u64,
     }
     let state = State::read(&args.subscriber.dir)?;
-    let Some(fetched) = state.current(now_s()) else {
-        let cause = "there is no key of this epoch";
+    let now = now_s();
+    let Some(fetched) = state.current(now) else {
+        let newest = state.keys.last().map_or(String::new(), |key| {
+            match (key.not_before.checked_sub(now), now.checked_sub(key.not_after)) {
+                (Some(wait), _) => {
+                    format!(" (that of epoch {} begins in {})", key.epoch, span(wait))
+                }
+                (_, Some(ago)) => format!(" (that of epoch {} ended {} ago)", key.epoch, span(ago)),
+                _ => String::new(),
+            }
+        });
+        let cause = format!("there is no key of this epoch{newest}");
         return Err(Error::new(ErrorKind::NoLink, cause, "slyfi tracedge fetch"));
     };
     let (epoch, key) = (fetched.epoch, fetched.key()?);

@@ -67,10 +67,15 @@ enum Requests {
 /// requests carry method, path, host and length, and no more.
 pub struct Https {
     url: String,
+    /// `None` once it is closed.
+    open: Option<Open>,
+    binding: [u8; 32],
+}
+
+struct Open {
+    requests: Requests,
     /// Runs while somebody waits for a response.
     runtime: Runtime,
-    requests: Requests,
-    binding: [u8; 32],
 }
 
 impl Https {
@@ -120,7 +125,7 @@ impl Https {
             let requests = shake_hands(TokioIo::new(tls), h2).await.map_err(failed)?;
             Ok::<_, Error>((requests, binding))
         })?;
-        Ok(Https { url: url.to_owned(), runtime, requests, binding })
+        Ok(Https { url: url.to_owned(), open: Some(Open { requests, runtime }), binding })
     }
 }
 
@@ -169,8 +174,9 @@ impl Transport for Https {
             Error::new(ErrorKind::NoLink, format!("{url}: {e}"), "try again")
         };
         let late = |_| failed(&"the operator takes too long");
-        let requests = &mut self.requests;
-        self.runtime.block_on(async {
+        let closed = || failed(&"the connection was closed");
+        let Open { requests, runtime } = self.open.as_mut().ok_or_else(closed)?;
+        runtime.block_on(async {
             let h2 = matches!(requests, Requests::Http2(_));
             let request = request(url, h2, route, body).ok_or_else(|| failed(&"no request"))?;
             let response = async {
@@ -203,6 +209,10 @@ impl Transport for Https {
 
     fn binding(&self) -> Vec<u8> {
         self.binding.to_vec()
+    }
+
+    fn rest(&mut self) {
+        self.open = None;
     }
 }
 

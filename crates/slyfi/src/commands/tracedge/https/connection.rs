@@ -211,6 +211,9 @@ impl Peer {
             }
         };
         let waits = self.patience.suspend();
+        if let Some(whole) = self.shared.service.download(method.as_str(), &path) {
+            return Ok(self.reply(200, Bytes::from_owner(whole), Some(state), waits));
+        }
         let query = matches!(Route::parse(method.as_str(), &path), Some(Route::Retrieve { .. }));
         let turns = if query { &self.shared.queries } else { &self.shared.others };
         let turn = tokio::time::timeout(QUEUE, turns.take(self.source)).await;
