@@ -198,8 +198,7 @@ fn a_login_over_the_link_takes_its_round_trips() {
         // Round trips of 40 ms: TCP's and TLS's; the log and the head; the retrieval; two.
         assert!(seconds("connect_s") >= 0.080, "{row:?}");
         assert!(seconds("head_s") >= 0.080, "{row:?}");
-        // What one answer takes is a median of others: the floor is held with a fifth of it to spare.
-        assert!(seconds("retrieval_s") >= 0.8 * seconds("retrieval_floor_s"), "{row:?}");
+        assert!(seconds("retrieval_s") >= seconds("retrieval_link_s"), "{row:?}");
         assert!(seconds("prove_s") >= 0.080, "{row:?}");
         let parts = ["connect_s", "head_s", "retrieval_s", "prove_s"].map(seconds);
         assert!((seconds("whole_s") - parts.iter().sum::<f64>()).abs() < 1e-6);

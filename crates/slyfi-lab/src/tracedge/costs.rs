@@ -1,6 +1,7 @@
 //! What retrieval with one scheme costs on one table: client, server, wire, a whole login.
 
 use super::clock::{Millis, Rounds, timed};
+use super::gpu::{self, OnGpu};
 use super::login::{Latency, latency};
 use super::world::World;
 use crate::LabError;
@@ -65,6 +66,8 @@ pub struct Costs {
     pub logins_per_s: f64,
     /// A login over the shaped link.
     pub latency: Latency,
+    /// Answers with a GPU, or why there are none.
+    pub gpu: Result<OnGpu, String>,
 }
 
 impl Costs {
@@ -181,9 +184,10 @@ pub fn measure(
     };
     let none = || failed(scheme)(&"nothing was measured");
     let directory_answer = directory_answers.medians().ok_or_else(none)?;
+    let gpu = gpu::measure(world, scheme, effort.rounds);
     say(&format!("{name}, {} rows: logging on over 10 Mb/s", world.rows()));
     let logins = if slow { 1 } else { effort.logins };
-    let latency = latency(world, serving, &*table, answer.wall / 1e3, logins)?;
+    let latency = latency(world, serving, &*table, logins)?;
     Ok(Costs {
         scheme,
         rows: world.rows(),
@@ -198,6 +202,7 @@ pub fn measure(
         threads,
         logins_per_s,
         latency,
+        gpu,
     })
 }
 

@@ -35,9 +35,8 @@ pub struct Latency {
     pub fetched_before_s: f64,
     /// Fetching the scheme's hint, once for each epoch, if it has one.
     pub hint_s: Option<f64>,
-    /// What the retrieval would take on an idle machine whose link needs no slow start: one round trip,
-    /// the bytes at the link's rate, the answer's time alone.
-    pub floor_s: f64,
+    /// What the link alone takes for the retrieval: one round trip, and the bytes at its rate.
+    pub link_s: f64,
     /// Bytes from the subscriber, TLS and HTTP included, without the hint.
     pub up: u64,
     /// Bytes to the subscriber.
@@ -48,8 +47,7 @@ fn failed(e: &dyn std::fmt::Display) -> LabError {
     LabError::Measurement(format!("the login: {e}"))
 }
 
-/// Logs on `logins` times. `client` is a client of the served table, and `answer_s` what an answer takes
-/// alone.
+/// Logs on `logins` times. `client` is a client of the served table.
 ///
 /// # Errors
 /// [`LabError`] if a login fails.
@@ -57,7 +55,6 @@ pub fn latency(
     world: &World,
     serving: Serving,
     client: &dyn Client,
-    answer_s: f64,
     logins: usize,
 ) -> Result<Latency, LabError> {
     let shape = LinkShape::HOTSPOT;
@@ -84,7 +81,7 @@ pub fn latency(
         whole_s: of(|o| o.connect_s + o.head_s + o.retrieval_s + o.prove_s).ok_or_else(none)?,
         fetched_before_s: of(|o| o.connect_s + o.prove_s).ok_or_else(none)?,
         hint_s,
-        floor_s: (shape.round_trip() + carried).as_secs_f64() + answer_s,
+        link_s: (shape.round_trip() + carried).as_secs_f64(),
         up,
         down,
     })

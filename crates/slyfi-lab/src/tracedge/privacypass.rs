@@ -283,9 +283,12 @@ fn niche(measured: &Measured, tokens: Option<&Tokens>) -> Finding {
     let ours_us = costs.batched.unwrap_or(costs.answer).wall * 1e3;
     let token_us = suite.issue_us + suite.verify_us;
     let (bytes, time) = (ours_bytes as f64 / token_bytes as f64, ours_us / token_us);
+    let others = tokens.iter().flat_map(|t| t.suites.iter().skip(1));
+    let others = others.map(|s| format!(" ({}: {:.0} us)", s.name, s.issue_us + s.verify_us));
+    let others = others.collect::<String>();
     let ours = format!(
         "hintless, {} rows: {ours_bytes} bytes and {ours_us:.0} us of the server for a login; a token of {}: \
-         {token_bytes} bytes and {token_us:.0} us: {bytes:.0} times the bytes, {time:.1} times the time",
+         {token_bytes} bytes and {token_us:.0} us{others}: {bytes:.0} times the bytes, {time:.1} times the time",
         costs.rows, suite.name
     );
     let reason = "a token stays the cheaper way, and does not grow with the number of subscribers; what it does not \

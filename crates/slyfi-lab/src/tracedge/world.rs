@@ -192,6 +192,12 @@ impl World {
         row_of(&self.table, index as usize)
     }
 
+    /// All rows.
+    #[cfg(feature = "gpu")]
+    pub fn table(&self) -> &[u8] {
+        &self.table
+    }
+
     /// The operator's keys.
     pub fn keys(&self) -> &OperatorKeys {
         &self.keys

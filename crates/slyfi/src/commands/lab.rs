@@ -155,7 +155,10 @@ fn verdicts(report: &Value, paint: Paint) -> String {
     for finding in report["findings"].as_array().into_iter().flatten() {
         let verdict = text(finding, "verdict").replace('_', " ");
         let painted = match &verdict {
-            v if [Verdict::Reproduced, Verdict::Better].iter().any(|good| *v == good.to_string()) => {
+            v if [Verdict::Reproduced, Verdict::Better]
+                .iter()
+                .any(|good| *v == good.to_string()) =>
+            {
                 paint.good(&verdict)
             }
             v if *v == Verdict::NotReproduced.to_string() => paint.bad(&verdict),

@@ -1,7 +1,7 @@
 //! Verdicts of numbers that were made up to hold, to differ and to fail.
 
 use super::*;
-use crate::tracedge::{Creation, Latency, Millis};
+use crate::tracedge::{Creation, Latency, Millis, OnGpu};
 use slyfi_pir::Sizes;
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ fn costs(scheme: SchemeId, rows: u64, answer_ms: f64) -> Costs {
         whole_s: 0.55,
         fetched_before_s: 0.18,
         hint_s: None,
-        floor_s: 0.2,
+        link_s: 0.2,
         up: 130_000,
         down: 45_000,
     };
@@ -42,6 +42,7 @@ fn costs(scheme: SchemeId, rows: u64, answer_ms: f64) -> Costs {
         threads: vec![(1, 1e3 / answer_ms), (2, 1.9e3 / answer_ms)],
         logins_per_s: 3e3 / answer_ms,
         latency,
+        gpu: Err("no GPU on this machine".to_owned()),
     }
 }
 
@@ -86,7 +87,7 @@ fn what_costs_less_than_the_paper_is_better_and_what_costs_more_is_not_reproduce
     assert_eq!(verdict(&query(&good), QUERY_TIME), Verdict::Better);
     assert_eq!(verdict(&query(&good), ENCRYPTION), Verdict::Better);
     assert_eq!(verdict(&extraction(&good), LATENCY), Verdict::Better);
-    assert_eq!(verdict(&retrieval(&good, Ok(1.0)), ANSWER), Verdict::Better);
+    assert_eq!(verdict(&retrieval(&good), ANSWER), Verdict::Better);
     assert_eq!(verdict(&rate(&good), EIGHT_GPUS), Verdict::Better);
     assert_eq!(verdict(&rate(&good), DOLLARS), Verdict::Better);
 
@@ -100,9 +101,9 @@ fn what_costs_less_than_the_paper_is_better_and_what_costs_more_is_not_reproduce
     let slow = with(|c| c.latency.retrieval_s = 2.0);
     assert_eq!(verdict(&extraction(&slow), LATENCY), Verdict::NotReproduced);
     let slow = with(|c| c.answer = ms(200.0));
-    assert_eq!(verdict(&retrieval(&slow, Ok(1.0)), ANSWER), Verdict::Reproduced);
+    assert_eq!(verdict(&retrieval(&slow), ANSWER), Verdict::Reproduced);
     let slow = with(|c| c.answer = ms(500.0));
-    assert_eq!(verdict(&retrieval(&slow, Ok(1.0)), ANSWER), Verdict::NotReproduced);
+    assert_eq!(verdict(&retrieval(&slow), ANSWER), Verdict::NotReproduced);
     let slow = with(|c| c.logins_per_s = 1.0);
     assert_eq!(verdict(&rate(&slow), ONE_GPU), Verdict::NotReproduced);
     assert_eq!(verdict(&rate(&slow), DOLLARS), Verdict::NotReproduced);
@@ -128,7 +129,7 @@ fn audits_and_threads_are_judged_by_ratios() {
     assert_eq!(verdict(&audit(&free), AUDIT_COST), Verdict::Reproduced);
     let parallel = |both: f64| {
         let measured = with(|c| c.threads = vec![(1, 25.0), (2, both)]);
-        verdict(&retrieval(&measured, Err(String::new())), PARALLEL)
+        verdict(&retrieval(&measured), PARALLEL)
     };
     assert_eq!(parallel(48.0), Verdict::Reproduced);
     assert_eq!(parallel(35.0), Verdict::Differs);
@@ -137,10 +138,11 @@ fn audits_and_threads_are_judged_by_ratios() {
 
 #[test]
 fn a_gpu_is_judged_where_there_is_one() {
-    let measured = world(paper::ROWS);
-    let on = |gpu| verdict(&retrieval(&measured, gpu), ON_GPU);
-    assert_eq!(on(Ok(2.0)), Verdict::Reproduced);
-    assert_eq!(on(Ok(90.0)), Verdict::NotReproduced);
+    let on = |gpu| verdict(&retrieval(&with(|c| c.gpu = gpu)), ON_GPU);
+    let device =
+        |wall| OnGpu { device: "a GPU".to_owned(), answer: ms(wall), batched: ms(wall / 4.0) };
+    assert_eq!(on(Ok(device(2.0))), Verdict::Reproduced);
+    assert_eq!(on(Ok(device(90.0))), Verdict::NotReproduced);
     assert_eq!(on(Err("no GPU on this machine".to_owned())), Verdict::NotMeasured);
 }
 
@@ -151,7 +153,7 @@ fn smaller_tables_and_none_get_no_verdict_on_what_the_paper_has_of_ten_million_r
         assert_eq!(verdict(&creation(&measured), CREATED), none);
         assert_eq!(verdict(&query(&measured), QUERY_TIME), none);
         assert_eq!(verdict(&extraction(&measured), LATENCY), none);
-        assert_eq!(verdict(&retrieval(&measured, Ok(1.0)), ANSWER), none);
+        assert_eq!(verdict(&retrieval(&measured), ANSWER), none);
         assert_eq!(verdict(&rate(&measured), EIGHT_GPUS), none);
         assert_eq!(verdict(&sizes(&measured), RESPONSE), none);
     }
