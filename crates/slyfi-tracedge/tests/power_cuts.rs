@@ -14,8 +14,9 @@ use slyfi_tracedge::log::{self, Entry};
 use slyfi_tracedge::pieces::Work;
 use slyfi_tracedge::random::SeededRandom;
 use slyfi_tracedge::service::Service;
+use slyfi_tracedge::service::api::Route;
 use slyfi_tracedge::service::store::{Store, StoreError};
-use slyfi_tracedge::subscriber::{self, Seen, Which};
+use slyfi_tracedge::subscriber::{self, Seen, Transport, Which};
 use std::io::ErrorKind;
 use std::num::NonZeroUsize;
 
@@ -236,9 +237,7 @@ fn a_full_disk_is_said_to_be_full_and_used_again_when_there_is_room() {
         let request = Request::new(&key, &id, &invitation, &mut world.rng).encode();
         disk.fail_after(1, ErrorKind::StorageFull);
         let mut way = world.way(NOW);
-        use slyfi_tracedge::subscriber::Transport;
-        let route = slyfi_tracedge::service::api::Route::Enrol;
-        assert_eq!(way.call(route, &request), Ok((500, Vec::new())));
+        assert_eq!(way.call(Route::Enrol, &request), Ok((500, Vec::new())));
         disk.mend();
     }
     // There is room.
@@ -248,6 +247,33 @@ fn a_full_disk_is_said_to_be_full_and_used_again_when_there_is_room() {
     let mut way = world.way(NOW);
     let rng = &mut SeededRandom::new([5; 32]);
     assert!(subscriber::subscribe(&mut way, &id, &invitation, key, rng).is_ok());
+}
+
+#[test]
+fn what_a_failing_disk_kept_all_the_same_is_served_and_what_it_did_not_is_not() {
+    let disk = SimDisk::default();
+    let mut world = World::on("ambiguous", 30, disk.opener());
+    world.subscribe();
+    let (mut kept, mut lost) = (0, 0);
+    for step in 0..24 {
+        let epochs = |world: &World| world.service.with_store(|store| store.epochs()).unwrap();
+        let before = epochs(&world).len();
+        disk.fail_once_after(step, ErrorKind::StorageFull);
+        // The last of them fails after the record is written.
+        let published = world.try_publish(NOW + step);
+        disk.mend();
+        let recorded = epochs(&world);
+        match published {
+            Ok(_) => kept += 1,
+            Err(_) => lost += 1,
+        }
+        let (_, served) = world.way(NOW).call(Route::Epochs, &[]).unwrap();
+        let served: Vec<_> = served.chunks(8 + SignedHead::LEN).map(|one| &one[8..]).collect();
+        let recorded: Vec<_> = recorded.iter().map(|one| one.head.encode()).collect();
+        assert_eq!(served, recorded, "step {step}");
+        assert!(recorded.len() - before <= 1);
+    }
+    assert!(kept > 0 && lost > 0, "{kept} {lost}");
 }
 
 #[test]

@@ -246,17 +246,24 @@ impl Service {
     /// serves it beside what is served.
     ///
     /// # Errors
-    /// [`StoreError`]; then it is not served.
+    /// [`StoreError`]; it is served then only if it was recorded.
     pub fn publish(
         &self,
         serving: Serving,
         key: EpochKey,
         files: Option<Mapped>,
     ) -> Result<(), StoreError> {
-        let entry = self.with_store(|store| store.record_epoch(serving.head(), &key))?;
-        self.read_log()?;
+        let recorded = self.with_store(|store| store.record_epoch(serving.head(), &key));
+        // A disk that failed may have kept it all the same: then it is published.
+        let kept = |store: &mut Store| {
+            let all = store.unopened().ok()?;
+            all.into_iter().find(|kept| kept.head == *serving.head()).map(|kept| kept.entry)
+        };
+        let entry = recorded.or_else(|e| self.with_store(kept).ok_or(e))?;
+        // If the log cannot be read now, `retire` reads it.
+        let read = self.read_log();
         self.serve(serving, key, entry, files);
-        Ok(())
+        read
     }
 
     fn read_log(&self) -> Result<(), StoreError> {

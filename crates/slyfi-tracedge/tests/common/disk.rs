@@ -49,6 +49,8 @@ struct State {
     operations: u64,
     /// From this operation on they fail.
     fails_from: Option<(u64, io::ErrorKind)>,
+    /// Only the first of them.
+    once: bool,
     /// It says that it has synced and has not.
     lies: bool,
 }
@@ -87,6 +89,12 @@ impl SimDisk {
         state.fails_from = Some((state.operations + more, how));
     }
 
+    /// After `more` further operations one fails like this.
+    pub fn fail_once_after(&self, more: u64, how: io::ErrorKind) {
+        self.fail_after(more, how);
+        self.state().once = true;
+    }
+
     pub fn mend(&self) {
         self.state().fails_from = None;
     }
@@ -123,7 +131,12 @@ impl State {
     fn step(&mut self) -> io::Result<()> {
         self.operations += 1;
         match self.fails_from {
-            Some((from, how)) if self.operations > from => Err(how.into()),
+            Some((from, how)) if self.operations > from => {
+                if self.once {
+                    (self.fails_from, self.once) = (None, false);
+                }
+                Err(how.into())
+            }
             _ => Ok(()),
         }
     }
