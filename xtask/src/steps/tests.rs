@@ -8,12 +8,13 @@ use crate::tally::Tally;
 
 /// What some tests hold our programs against; without them those say that they were skipped, and
 /// fail in CI.
-const NEEDS: [Need; 7] = [
+const NEEDS: [Need; 8] = [
     Need { what: "ip", package: "iproute2" },
     Need { what: "tshark", package: "tshark" },
     Need { what: "spin", package: "spin" },
     Need { what: "gcc", package: "gcc" },
     Need { what: "valgrind", package: "valgrind" },
+    Need { what: "strace", package: "strace" },
     Need { what: "curl", package: "curl" },
     Need { what: "faketime", package: "faketime" },
 ];
