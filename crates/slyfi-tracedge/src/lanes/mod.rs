@@ -17,7 +17,7 @@ use crate::epoch::EpochSecret;
 mod codec;
 mod dalek;
 mod field;
-#[cfg(target_arch = "x86_64")]
+#[cfg_attr(not(target_arch = "x86_64"), path = "absent.rs")]
 mod ifma;
 mod ladder;
 mod point;
@@ -51,10 +51,7 @@ impl Backend {
     pub fn is_available(self) -> bool {
         match self {
             Backend::Dalek => true,
-            #[cfg(target_arch = "x86_64")]
             Backend::Ifma => ifma::Ifma::try_new().is_some(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Backend::Ifma => false,
         }
     }
 
@@ -79,13 +76,10 @@ impl Backend {
     ) -> Result<[RistrettoPoint; LANES], usize> {
         match self {
             Backend::Dalek => dalek::sums(coefficients, encodings),
-            #[cfg(target_arch = "x86_64")]
             Backend::Ifma => match ifma::Ifma::try_new() {
                 Some(unit) => sums::sums(unit, coefficients, encodings),
                 None => self.missing(),
             },
-            #[cfg(not(target_arch = "x86_64"))]
-            Backend::Ifma => self.missing(),
         }
     }
 
@@ -125,13 +119,10 @@ impl<'a> RowMaker<'a> {
         let mut rows = vec![[0; 32]; keys.len()];
         let made = match self.backend {
             Backend::Dalek => dalek::rows(self.secret, keys, &mut rows),
-            #[cfg(target_arch = "x86_64")]
             Backend::Ifma => match ifma::Ifma::try_new() {
                 Some(unit) => ladder::rows(unit, &self.digits, &self.message, keys, &mut rows),
                 None => self.backend.missing(),
             },
-            #[cfg(not(target_arch = "x86_64"))]
-            Backend::Ifma => self.backend.missing(),
         };
         let zero = keys.iter().position(|key| key == &[0; 32]);
         // The first of the two.

@@ -8,7 +8,6 @@ use crate::random::SeededRandom;
 macro_rules! on_each_unit {
     ($run:ident $(, $arg:expr)?) => {{
         $run($crate::lanes::portable::Portable $(, $arg)?);
-        #[cfg(target_arch = "x86_64")]
         if let Some(unit) = $crate::lanes::ifma::Ifma::try_new() {
             $run(unit $(, $arg)?);
         }
@@ -78,7 +77,6 @@ fn the_best_back_end_is_one_that_is_there() {
     assert_eq!(best, Some(&Backend::detect()));
 }
 
-#[cfg(target_arch = "x86_64")]
 #[test]
 fn each_instruction_does_what_its_portable_twin_does() {
     use super::portable::Portable;
