@@ -1,15 +1,11 @@
 //! The committed corpora of the ciphers' fuzz targets, through the same bodies.
 
-use slyfi_fuzz_bodies::{ccm, handshake, link_ciphers, replay, sbkh};
+use slyfi_fuzz_bodies::{ccm, four_way, handshake, link_ciphers, replays, sbkh};
 
-macro_rules! replays {
-    ($($target:ident)*) => {$(
-        #[test]
-        fn $target() {
-            let replayed = replay(stringify!($target), $target::run);
-            assert!(replayed.as_ref().is_ok_and(|files| *files > 0), "{replayed:?}");
-        }
-    )*};
+replays! {
+    ccm => ccm::run,
+    four_way => four_way::run,
+    handshake => handshake::run,
+    link_ciphers => link_ciphers::run,
+    sbkh => sbkh::run,
 }
-
-replays! { ccm handshake link_ciphers sbkh }

@@ -1,18 +1,14 @@
 //! The committed corpora of the parsers' fuzz targets, through the same bodies.
 
-use slyfi_fuzz_bodies::{Failure, replay, wire};
+use slyfi_fuzz_bodies::{Failure, replay, replays, wire};
 
-macro_rules! replays {
-    ($($target:ident)*) => {$(
-        #[test]
-        fn $target() {
-            let replayed = replay(stringify!($target), wire::$target);
-            assert!(replayed.as_ref().is_ok_and(|files| *files > 0), "{replayed:?}");
-        }
-    )*};
+replays! {
+    ieee80211 => wire::ieee80211,
+    messages => wire::messages,
+    packets => wire::packets,
+    pcapng => wire::pcapng,
+    radiotap => wire::radiotap,
 }
-
-replays! { ieee80211 messages packets pcapng radiotap }
 
 #[test]
 fn a_body_that_panics_is_told_with_its_input_and_a_missing_corpus_is_no_success() {

@@ -11,6 +11,8 @@
 
 mod choices;
 mod replay;
+#[cfg(any(feature = "machines", feature = "ciphers", feature = "retrieval"))]
+mod seeded;
 pub mod wire;
 
 #[cfg(feature = "machines")]
@@ -44,6 +46,8 @@ pub mod wifi_open;
 #[cfg(feature = "ciphers")]
 pub mod ccm;
 #[cfg(feature = "ciphers")]
+pub mod four_way;
+#[cfg(feature = "ciphers")]
 pub mod handshake;
 #[cfg(feature = "ciphers")]
 pub mod link_ciphers;
@@ -56,6 +60,23 @@ pub mod capture;
 pub mod hostile_peer;
 #[cfg(feature = "capture")]
 pub mod key_file;
+
+#[cfg(feature = "wifi")]
+pub mod wifi_ciphers;
+
+#[cfg(feature = "tracedge")]
+mod honest;
+#[cfg(feature = "retrieval")]
+mod memory;
+#[cfg(feature = "retrieval")]
+mod spoil;
+
+#[cfg(feature = "retrieval")]
+pub mod retrieval;
+#[cfg(feature = "tracedge")]
+pub mod tracedge;
+#[cfg(feature = "tracedge")]
+pub mod tracedge_service;
 
 pub use choices::Choices;
 pub use replay::{Failure, replay};

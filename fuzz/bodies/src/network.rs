@@ -1,27 +1,11 @@
 //! The network that the machines' targets play on: names, pairings, machines.
 
-use slyfi_base::{Duration, Instant, MacAddress, Now, SecureRandom, UnixTime};
+pub(crate) use crate::seeded::Seeded;
+use slyfi_base::{Duration, Instant, MacAddress, Now, UnixTime};
 use slyfi_core::ap::{ApConfig, ApLink};
 use slyfi_core::client::{ClientConfig, ClientLink};
 use slyfi_core::pairing::{Kind, NetworkName, Pairing, Terms};
 use slyfi_core::suite::{KeySize, Suite};
-
-/// SplitMix64 behind the contract of a secure source: a scenario replays exactly.
-#[derive(Clone, Debug)]
-pub(crate) struct Seeded(pub(crate) u64);
-
-impl SecureRandom for Seeded {
-    fn fill(&mut self, out: &mut [u8]) {
-        for chunk in out.chunks_mut(8) {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = self.0;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            z ^= z >> 31;
-            chunk.copy_from_slice(&z.to_le_bytes()[..chunk.len()]);
-        }
-    }
-}
 
 /// Civil time at which every scenario begins.
 pub(crate) const START: UnixTime = UnixTime::from_secs(1_790_000_000);

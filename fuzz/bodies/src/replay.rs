@@ -34,3 +34,15 @@ pub fn replay(name: &str, body: impl Fn(&[u8])) -> Result<usize, Failure> {
         (false, true) => Ok(files.len()),
     }
 }
+
+/// Makes a test of each `target => body`: every input of the target's corpus goes through its body.
+#[macro_export]
+macro_rules! replays {
+    ($($target:ident => $body:path),+ $(,)?) => {$(
+        #[test]
+        fn $target() {
+            let replayed = $crate::replay(stringify!($target), $body);
+            assert!(replayed.as_ref().is_ok_and(|files| *files > 0), "{replayed:?}");
+        }
+    )+};
+}

@@ -18,7 +18,10 @@ const COVERAGE: &str = "-Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Ccodegen-units=1 --cfg fuzzing";
 
-/// Replays every corpus; in CI it also fuzzes each target for some seconds, in the full tier longer.
+/// What all targets together may take in CI, seconds.
+const CI_SECONDS: u64 = 100;
+
+/// Replays every corpus; in CI it also fuzzes all targets, some seconds each, in the full tier longer.
 pub fn run(context: &Context<'_>) -> Outcome {
     let manifest = context.root().join("fuzz/Cargo.toml");
     if !manifest.exists() {
@@ -38,13 +41,14 @@ pub fn run(context: &Context<'_>) -> Outcome {
         Ok(_) => return Outcome::Failed("the fuzz targets do not build".into()),
         Err(why) => return Outcome::Failed(why),
     }
+    let targets: Vec<_> = fuzz.members().flat_map(|p| &p.binaries).collect();
     let seconds = match context.options.tier {
         Tier::Quick | Tier::Default => 0,
-        Tier::Ci => 10,
+        Tier::Ci => CI_SECONDS.div_ceil(targets.len().max(1) as u64),
         Tier::Full => 120,
     };
     let mut tally = Tally::default();
-    for name in fuzz.members().flat_map(|p| &p.binaries) {
+    for name in targets {
         let program = built.join(TARGET).join("release").join(name);
         let corpus = context.root().join("fuzz/corpus").join(name);
         match one(context, name, &program, &corpus, seconds) {

@@ -1,0 +1,7 @@
+//! The committed corpus of retrieval, through the same body.
+
+use slyfi_fuzz_bodies::{replays, retrieval};
+
+replays! {
+    retrieval => retrieval::run,
+}
