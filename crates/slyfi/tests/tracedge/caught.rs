@@ -196,8 +196,19 @@ fn two_subscribers_compare_what_they_were_shown() {
     let less = compare(&ann);
     assert_eq!(less["outcome"], "consistent");
     assert_eq!((&less["mine"], &less["theirs"]), (&1.into(), &2.into()));
-    // What is no such file, or was changed, or is about somebody else.
+    // The same log at two addresses is one that tells its subscribers apart.
     let good: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    for (name, other) in [("url", "https://127.0.0.2:1"), ("authority", "another")] {
+        let mut changed = good.clone();
+        changed[name] = other.into();
+        fs::write(&file, changed.to_string()).unwrap();
+        let told = fails(5, &["heads", "--dir", &ann, "--compare", &file]);
+        assert!(told.contains("another address or authority"), "{told}");
+        assert!(told.contains("ask the operator why"), "{told}");
+    }
+    fs::write(&file, good.to_string()).unwrap();
+    assert_eq!(compare(&ann)["outcome"], "consistent");
+    // What is no such file, or was changed, or is about somebody else.
     let mut changed = good.clone();
     let head = changed["tree_head"].as_str().unwrap().replace("0", "1");
     changed["tree_head"] = head.into();

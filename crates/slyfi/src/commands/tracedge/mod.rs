@@ -94,7 +94,7 @@ Example:
     /// Compare with another subscriber what the operator has shown you: is it the same for everybody?
     #[command(after_help = "\
 Exit code 0: it is one log, of which one of you may have seen more. 5: the operator was caught
-cheating (the evidence is saved).
+cheating (the evidence is saved), or has given you two different addresses.
 
 Example: one of them
   slyfi tracedge heads --export ann.heads
