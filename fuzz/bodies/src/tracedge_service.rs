@@ -97,6 +97,7 @@ impl World {
 
     /// Builds and publishes the epoch that comes next.
     fn publish(&mut self) {
+        std::fs::create_dir_all(&self.folder).expect("a folder of our own");
         let now = self.now;
         let (epoch, directory) = self.service.with_store(|store| {
             (store.next_epoch(now).expect("a store"), store.directory().expect("a store"))
@@ -108,6 +109,8 @@ impl World {
         let key = secret.key().clone();
         self.service.publish(built.expect("a small table"), key, Some(mapped)).expect("a store");
         self.secrets.push(secret);
+        // What is open and mapped stays; nothing is left behind by a process that ends.
+        std::fs::remove_dir_all(&self.folder).expect("a folder of our own");
     }
 
     /// The K of `epoch`, if the service should take it at `now`.
@@ -149,12 +152,6 @@ impl World {
     fn is_used_up(&self) -> bool {
         let epochs = self.secrets.last().map_or(0, |secret| secret.epoch().number);
         self.enrolled >= MOST_ENROLLED || epochs >= MOST_EPOCHS
-    }
-}
-
-impl Drop for World {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
