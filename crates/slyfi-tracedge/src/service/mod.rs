@@ -8,6 +8,7 @@ pub mod api;
 mod clock;
 pub mod disk;
 mod error;
+mod passes;
 pub mod store;
 
 use core::num::NonZeroUsize;
@@ -32,6 +33,8 @@ use api::{Response, Route};
 pub use clock::ClockError;
 use clock::Watch;
 pub(crate) use error::mend_io;
+pub use passes::BATCH;
+use passes::Passes;
 use store::{Store, StoreError};
 
 /// An epoch that is served now.
@@ -42,6 +45,14 @@ struct Active {
     entry: u64,
     /// Its files, for those who download them whole; held so that they are not swept away.
     files: Option<Mapped>,
+}
+
+impl Active {
+    /// The length of a query of a database, bytes.
+    fn query_len(&self, database: Database) -> usize {
+        let setup = database.setup(self.serving.head().head());
+        registry::sizes(setup.scheme, setup.shape, setup.layout).map_or(0, |sizes| sizes.query)
+    }
 }
 
 /// What was done, as numbers that say nothing about anybody.
@@ -67,6 +78,7 @@ pub struct Service {
     counters: Counters,
     answering: AtomicUsize,
     most_answering: usize,
+    passes: Passes<(u64, Database), Option<Vec<u8>>>,
     log: RwLock<Arc<Log>>,
     /// When the log was signed last, and what that gave: who asks in the same second gets the same.
     signed: Mutex<Option<(u64, u64, Vec<u8>)>>,
@@ -170,12 +182,13 @@ impl Drop for Place<'_> {
 }
 
 impl Service {
-    /// Serves what is in `store`. At most `most_answering` queries are answered at a time; others are
-    /// told to come back, so a flood of them costs no memory.
+    /// Serves what is in `store`, with so many `passes` over databases at a time. Up to [`BATCH`] queries
+    /// share a pass. At most [`Service::most_answering`] queries are under way; others are told to come
+    /// back, so a flood of them costs no memory.
     ///
     /// # Errors
     /// [`StoreError`] if the store cannot be read.
-    pub fn new(store: Store, most_answering: NonZeroUsize) -> Result<Self, StoreError> {
+    pub fn new(store: Store, passes: NonZeroUsize) -> Result<Self, StoreError> {
         Ok(Service {
             keys: store.keys()?,
             log: RwLock::new(Arc::new(Log::read(&store)?)),
@@ -183,7 +196,8 @@ impl Service {
             active: RwLock::new(Vec::new()),
             counters: Counters::default(),
             answering: AtomicUsize::new(0),
-            most_answering: most_answering.get(),
+            most_answering: passes.get().saturating_mul(BATCH),
+            passes: Passes::new(passes),
             signed: Mutex::new(None),
             watch: Mutex::default(),
             leapt: AtomicBool::new(false),
@@ -203,6 +217,11 @@ impl Service {
         let fault =
             |active: &Arc<Active>| Some((number(active), active.serving.accelerator_fault()?));
         self.active().iter().filter_map(fault).collect()
+    }
+
+    /// How many queries can be under way, those included that wait for a pass. Each occupies its thread.
+    pub fn most_answering(&self) -> usize {
+        self.most_answering
     }
 
     /// The operator's keys.
@@ -336,11 +355,7 @@ impl Service {
     pub fn longest_body(&self, method: &str, path: &str) -> usize {
         match Route::parse(method, path) {
             Some(Route::Retrieve { epoch, database }) => {
-                let query = |active: Arc<Active>| {
-                    let setup = database.setup(active.serving.head().head());
-                    registry::sizes(setup.scheme, setup.shape, setup.layout).ok()
-                };
-                self.find(epoch).and_then(query).map_or(0, |sizes| sizes.query)
+                self.find(epoch).map_or(0, |active| active.query_len(database))
             }
             Some(Route::Enrol | Route::LoginFinish) => api::SMALL_BODY,
             _ => 0,
@@ -485,6 +500,10 @@ impl Service {
 
     fn retrieve(&self, epoch: u64, database: Database, query: &[u8]) -> Response {
         let Some(active) = self.find(epoch) else { return Response::NOT_FOUND };
+        // Junk waits for no pass.
+        if query.len() != active.query_len(database) {
+            return Response::BAD_REQUEST;
+        }
         // A place first: whoever does not get one has cost nothing but this.
         let place = Place(&self.answering);
         if self.answering.fetch_add(1, Ordering::Acquire) >= self.most_answering {
@@ -492,12 +511,17 @@ impl Service {
             self.counters.busy.fetch_add(1, Ordering::Relaxed);
             return Response::BUSY;
         }
-        match active.serving.answer(&self.keys, database, query) {
-            Ok(signed) => {
+        let pass = |queries: &[&[u8]]| {
+            let answers = active.serving.answer_batch(&self.keys, database, queries);
+            answers.into_iter().map(|signed| Some(signed.ok()?.encode())).collect()
+        };
+        match self.passes.answer((epoch, database), query, pass) {
+            Some(Some(signed)) => {
                 self.counters.answers.fetch_add(1, Ordering::Relaxed);
-                Response::ok(signed.encode())
+                Response::ok(signed)
             }
-            Err(_) => Response::BAD_REQUEST,
+            Some(None) => Response::BAD_REQUEST,
+            None => Response::FAILED,
         }
     }
 

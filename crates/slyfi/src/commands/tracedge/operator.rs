@@ -485,7 +485,7 @@ pub fn serve(args: &ServeArgs) -> Result<()> {
             stop.send_replace(true);
         });
         let service = Arc::clone(&operator.service);
-        let most = (workers().get(), args.connections);
+        let most = args.connections;
         let served = https::server::run(service, listener, config, most, stop.subscribe());
         ending.store(true, Ordering::Release);
         bell.wake();

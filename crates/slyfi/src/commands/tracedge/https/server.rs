@@ -26,7 +26,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 /// How long what is under way may take when the server is to end.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Serves with `answering` threads for queries and `most` connections at a time, until `stop` says so;
+/// Serves at most `most` connections at a time, until `stop` says so;
 /// then finishes what is under way. Nothing about a connection is written down.
 ///
 /// # Errors
@@ -35,9 +35,11 @@ pub fn run(
     service: Arc<Service>,
     listener: TcpListener,
     config: Arc<ServerConfig>,
-    (answering, most): (usize, usize),
+    most: usize,
     stop: watch::Receiver<bool>,
 ) -> io::Result<()> {
+    // Most of them wait for a pass that answers them together with others.
+    let answering = service.most_answering();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(NETWORK)
         .max_blocking_threads(answering + OTHERS)
