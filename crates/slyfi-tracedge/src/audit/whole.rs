@@ -133,8 +133,15 @@ impl KeySum {
             .run(pieces(rows), |piece| {
                 let keys = piece_of(keys, piece);
                 let z = coefficients(&seed, piece, keys.len().div_ceil(LANES));
-                let first = piece * ROWS_PER_PIECE as u64;
-                backend.sums(&z, keys).map_err(|at| WholeError::NotAKey(first + at as u64))
+                let not_a_key =
+                    |at: usize| WholeError::NotAKey(piece * ROWS_PER_PIECE as u64 + at as u64);
+                // Zero can be summed, as rows may be, and its row M then fits: K would lie open.
+                let zero = keys.iter().position(|key| key == &[0; KEY_BYTES]);
+                match (backend.sums(&z, keys), zero) {
+                    (Ok(sums), None) => Ok(sums),
+                    (Ok(_), Some(zero)) => Err(not_a_key(zero)),
+                    (Err(at), zero) => Err(not_a_key(zero.map_or(at, |zero| zero.min(at)))),
+                }
             })
             .ok_or(WholeError::Stopped)?;
         let pieces = sums.into_iter().collect::<Result<_, _>>()?;

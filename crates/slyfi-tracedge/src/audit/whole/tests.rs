@@ -132,6 +132,31 @@ fn says_which_row_of_the_directory_holds_no_key() {
 }
 
 #[test]
+fn a_zero_key_is_refused_although_its_row_fits_on_every_back_end() {
+    let World { secret, mut keys, mut table } = world(300, 3);
+    // Under zero the row is M itself, for everybody to read: the equation holds.
+    keys[123 * 32..][..32].fill(0);
+    table[123 * 32..][..32].copy_from_slice(secret.message().compress().as_bytes());
+    for backend in back_ends() {
+        let new = |keys: &[u8]| {
+            let rng = &mut SeededRandom::new([9; 32]);
+            KeySum::new_with(backend, keys, rng, &Work::quiet())
+        };
+        assert_eq!(new(&keys).unwrap_err(), WholeError::NotAKey(123), "{}", backend.name());
+        // The first is named, whichever of the two it is.
+        for (no_element, named) in [(7, 7), (200, 123)] {
+            let mut keys = keys.clone();
+            keys[no_element * 32..][..32].fill(0xff);
+            assert_eq!(new(&keys).unwrap_err(), WholeError::NotAKey(named), "{}", backend.name());
+        }
+        let mut right = keys.clone();
+        right[123 * 32..][..32].copy_from_slice(&keys[124 * 32..][..32]);
+        let found = new(&right).unwrap().check(&secret, &table, &right, &Work::quiet());
+        assert_eq!(found, Err(WholeError::WrongRows(vec![123])), "{}", backend.name());
+    }
+}
+
+#[test]
 fn wrong_rows_that_cancel_out_without_coefficients_do_not_cancel_with_them() {
     let World { secret, keys, table } = world(100, 3);
     let sum = KeySum::new(&keys, &mut SeededRandom::new([3; 32]), &Work::quiet()).unwrap();
