@@ -95,17 +95,32 @@ impl Error {
     }
 }
 
-/// The promise is one line, and some causes quote messages of other libraries.
+/// The promise is one line, and some causes quote messages of other libraries, or what somebody else
+/// chose: a name, an address, a file. It ends on a terminal, so control characters and what turns the
+/// direction of text come escaped.
 fn one_line(text: String) -> String {
-    if text.contains(['\n', '\r']) {
-        text.split(['\n', '\r'])
-            .map(str::trim)
-            .filter(|l| !l.is_empty())
-            .collect::<Vec<_>>()
-            .join(" ")
-    } else {
-        text
+    let lines = text.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty());
+    let text = if text.contains(['\n', '\r']) { lines.collect::<Vec<_>>().join(" ") } else { text };
+    if text.chars().any(commands) { escape(&text) } else { text }
+}
+
+fn escape(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if commands(c) {
+            shown.extend(c.escape_debug());
+        } else {
+            shown.push(c);
+        }
     }
+    shown
+}
+
+/// Whether a terminal takes this as a command, or shows nothing or text in another order for it:
+/// control characters (C0, DEL, C1), zero width and direction (Unicode UAX #9), line and paragraph ends.
+fn commands(c: char) -> bool {
+    let hidden = matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{feff}');
+    c.is_control() || hidden || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
 }
 
 impl fmt::Display for Error {
@@ -129,6 +144,19 @@ mod tests {
         let e = Error::new(ErrorKind::Usage, "first\n  second\r\n", "do\nthis");
         assert_eq!(e.to_string(), "first second; do this");
         assert_eq!(Error::new(ErrorKind::Usage, "plain", "").to_string(), "plain");
+    }
+
+    #[test]
+    fn what_commands_a_terminal_is_escaped_and_nothing_else() {
+        for (text, shown) in [
+            ("\u{1b}[2J\u{7}", "\\u{1b}[2J\\u{7}"),
+            ("a\u{9b}31m\u{7f}\0", "a\\u{9b}31m\\u{7f}\\0"),
+            ("\u{202e}txt\u{2066}\u{200b}", "\\u{202e}txt\\u{2066}\\u{200b}"),
+            ("Café 'z\u{301}' \\ 日本 …", "Café 'z\u{301}' \\ 日本 …"),
+        ] {
+            let e = Error::new(ErrorKind::Usage, text, text);
+            assert_eq!(e.to_string(), format!("{shown}; {shown}"));
+        }
     }
 
     #[test]

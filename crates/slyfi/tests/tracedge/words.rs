@@ -166,6 +166,50 @@ fn requests_look_the_same_whoever_asks_and_no_session_is_resumed() {
 }
 
 #[test]
+fn what_others_wrote_does_not_command_the_terminal() {
+    let clean = |told: &str| assert!(!told.contains(char::is_control), "{told:?}");
+    let operator = Operator::new("escape");
+    let (ann, invite) = (operator.subscribe("ann"), operator.invite("bob"));
+    let (bob, heads) = (operator.dir().path("bob"), operator.dir().path("heads"));
+    operator.build(SchemeId::Lwe);
+    ok(&["fetch", "--dir", &ann]);
+    ok(&["heads", "--dir", &ann, "--export", &heads]);
+    let read = |path: &str| -> serde_json::Value {
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    };
+    // To clear the screen, in the ways of seven and of eight bits, and to turn the text around.
+    let escape = "\u{1b}[2J\u{9b}2J\u{202e}";
+    let shown = "\\u{1b}[2J\\u{9b}2J\\u{202e}";
+    let mut shown_by_another = read(&heads);
+    shown_by_another["url"] = format!("https://a{escape}").into();
+    std::fs::write(&heads, shown_by_another.to_string()).unwrap();
+    let told = fails(5, &["heads", "--dir", &ann, "--compare", &heads]);
+    clean(&told);
+    assert!(told.contains(shown), "{told}");
+    let invited = read(&invite);
+    for field in ["url", "operator", "authority", "invitation", escape] {
+        let mut changed = invited.clone();
+        changed[field] = format!("https://a{escape}:1").into();
+        std::fs::write(&invite, changed.to_string()).unwrap();
+        let out = crate::world::tracedge(&["subscribe", &invite, "--dir", &bob]);
+        assert!(!out.status.success() && out.stdout.is_empty());
+        let told = String::from_utf8(out.stderr).unwrap();
+        clean(told.trim_end());
+        assert!(!["url", escape].contains(&field) || told.contains(shown), "{told}");
+    }
+    // Nor what a server answers with.
+    std::fs::write(&invite, invited.to_string()).unwrap();
+    for status in [200, 403, 404, 500, 503] {
+        operator.tamper(move |_, _, _| Response { status, body: escape.as_bytes().to_vec() });
+        for command in [&["fetch", "--dir", &ann][..], &["subscribe", &invite, "--dir", &bob]] {
+            let out = crate::world::tracedge(command);
+            assert!(!out.status.success() && out.stdout.is_empty());
+            clean(String::from_utf8(out.stderr).unwrap().trim_end());
+        }
+    }
+}
+
+#[test]
 fn http_2_is_spoken_where_the_operator_offers_it() {
     let operator = Operator::new("offers");
     let invite = operator.invite("ann");
