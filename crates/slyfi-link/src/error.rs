@@ -19,19 +19,24 @@ pub enum ErrorKind {
     NoLink,
     /// No daemon answers on the control socket (exit code 7).
     NoDaemon,
+    /// A file of evidence proves nothing (exit code 1, as with grep(1): asked, and not found).
+    NotProved,
+    /// A file of evidence was not judged to the end: something is needed besides (exit code 8).
+    Inconclusive,
 }
 
 impl ErrorKind {
     /// Returns the process exit code.
     pub const fn exit_code(self) -> u8 {
         match self {
-            ErrorKind::System => 1,
+            ErrorKind::System | ErrorKind::NotProved => 1,
             ErrorKind::Usage => 2,
             ErrorKind::Privileges => 3,
             ErrorKind::Store => 4,
             ErrorKind::Invite => 5,
             ErrorKind::NoLink => 6,
             ErrorKind::NoDaemon => 7,
+            ErrorKind::Inconclusive => 8,
         }
     }
 
@@ -45,6 +50,8 @@ impl ErrorKind {
             ErrorKind::Invite => "invite",
             ErrorKind::NoLink => "no_link",
             ErrorKind::NoDaemon => "no_daemon",
+            ErrorKind::NotProved => "not_proved",
+            ErrorKind::Inconclusive => "inconclusive",
         }
     }
 
@@ -57,6 +64,8 @@ impl ErrorKind {
             ErrorKind::Invite,
             ErrorKind::NoLink,
             ErrorKind::NoDaemon,
+            ErrorKind::NotProved,
+            ErrorKind::Inconclusive,
         ]
         .into_iter()
         .find(|kind| kind.name() == name)
@@ -161,7 +170,10 @@ mod tests {
 
     #[test]
     fn names_survive_the_control_protocol() {
-        for kind in [ErrorKind::Usage, ErrorKind::Store, ErrorKind::Invite, ErrorKind::NoDaemon] {
+        for kind in [ErrorKind::Usage, ErrorKind::Store, ErrorKind::Invite, ErrorKind::NoDaemon]
+            .into_iter()
+            .chain([ErrorKind::NotProved, ErrorKind::Inconclusive])
+        {
             assert_eq!(ErrorKind::from_name(kind.name()), kind);
         }
         assert_eq!(ErrorKind::from_name("something newer"), ErrorKind::System);

@@ -118,6 +118,17 @@ impl Evidence {
         }
     }
 
+    /// The whole database that settles what it proves, beside what is in it; `None` if nothing does or
+    /// has to ([`Aids::table`], [`Aids::keys`]).
+    pub fn settled_by(&self) -> Option<Database> {
+        match self {
+            Evidence::WrongRetrieval(wrong) => Some(wrong.database()),
+            Evidence::WrongAnswer(wrong) => Some(wrong.database),
+            Evidence::WrongSetup { database, .. } => Some(*database),
+            _ => None,
+        }
+    }
+
     /// The epoch whose K is in it, if one is: not to be published before that epoch is over.
     pub fn discloses(&self) -> Option<&crate::epoch::Epoch> {
         match self {
@@ -220,6 +231,14 @@ impl WrongRetrieval {
     /// The head under which it happened.
     pub fn head(&self) -> &SignedHead {
         &self.head
+    }
+
+    /// Which database was asked.
+    pub const fn database(&self) -> Database {
+        match self.subject {
+            Subject::Row { .. } => Database::Table,
+            Subject::Entry { .. } => Database::Directory,
+        }
     }
 
     /// Completes what a subscriber kept when his own row did not open, with the K that was published

@@ -236,10 +236,7 @@ fn wrong_row(wrong: &WrongRow) -> Finding {
 
 fn wrong_retrieval(wrong: &WrongRetrieval, aids: &Aids<'_>) -> Finding {
     let head = wrong.head.head();
-    let database = match wrong.subject {
-        Subject::Row { .. } => Database::Table,
-        Subject::Entry { .. } => Database::Directory,
-    };
+    let database = wrong.database();
     // The query is made again from its seed: that is what shows which entry it asked for.
     let client = registry::client(database.setup(head), aids.hint).map_err(|e| match e {
         slyfi_pir::SetupError::HintMissing => NotEvidence::Needs("the hint of this epoch"),

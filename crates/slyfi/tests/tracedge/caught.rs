@@ -12,7 +12,7 @@ use slyfi_tracedge::service::api::{Response, Route};
 use slyfi_tracedge::{Preparation, SchemeId, registry};
 
 use crate::cheat::Operator;
-use crate::world::{TempDir, fails, json, ok, tracedge};
+use crate::world::{TempDir, fails, json, json_with, ok, tracedge};
 
 /// Sets its clock to when the epoch is over, and publishes K.
 fn end_epoch(operator: &Operator) {
@@ -93,13 +93,20 @@ fn who_answers_from_two_tables_is_caught_by_whoever_fetches_or_audits() {
         let command = judge(message);
         let words: Vec<_> = command.iter().map(String::as_str).collect();
         assert_eq!((words[0], words[3]), ("verify-evidence", id.as_str()), "{message}");
-        let verdict = json(&[&words[..], &["--json"]].concat());
+        // An accident of decoding is not ruled out: that is neither proved nor refuted.
+        let verdict = json_with(8, &[&words[..], &["--json"]].concat());
         assert_eq!((&verdict["kind"], &verdict["epoch"]), (&"wrong-retrieval".into(), &0.into()));
-        assert_eq!(verdict["conclusive"], false, "an accident of decoding is not ruled out");
+        assert_eq!(verdict["conclusive"], false);
+        let open = tracedge(&words);
+        let (said, told) = (String::from_utf8(open.stdout).unwrap(), open.stderr);
+        assert!(said.starts_with("not settled") && !said.contains("proved"), "{said}");
+        let told = String::from_utf8(told).unwrap();
+        assert!(told.contains("--table with the epoch's table settles it"), "{told}");
+        assert!(ok(&[&words[..], &["--table", &table]].concat()).starts_with("proved"));
         let verdict = json(&[&words[..], &["--table", &table, "--json"]].concat());
         assert_eq!(verdict["conclusive"], true, "{verdict}");
         let stranger = "1".repeat(64);
-        let wrong = fails(5, &["verify-evidence", words[1], "--operator", &stranger]);
+        let wrong = fails(1, &["verify-evidence", words[1], "--operator", &stranger]);
         assert!(wrong.contains("about another operator"), "{wrong}");
     }
     drop(kept);
@@ -150,10 +157,17 @@ fn evidence_with_a_hint_is_judged_with_it_and_not_without() {
     let command = judge(&caught);
     let words: Vec<_> = command.iter().map(String::as_str).collect();
     assert_eq!((words[3], words[4]), (id.as_str(), "--hint"), "{caught}");
-    assert_eq!(json(&[&words[..], &["--json"]].concat())["kind"], "wrong-retrieval");
-    let without = fails(5, &words[..4]);
+    assert_eq!(json_with(8, &[&words[..], &["--json"]].concat())["kind"], "wrong-retrieval");
+    let without = fails(8, &words[..4]);
     assert!(without.contains("cannot be checked without"), "{without}");
     assert!(without.contains("give --table, --keys or --hint"), "{without}");
+    // Another file than the epoch's settles nothing either.
+    let table = operator.dir().path("table");
+    fs::write(&table, &right).unwrap();
+    let other = fails(8, &[&words[..], &["--table", &table]].concat());
+    assert!(other.contains("the table is not what the head commits to"), "{other}");
+    fs::write(&table, &rows).unwrap();
+    ok(&[&words[..], &["--table", &table]].concat());
     let cut = operator.dir().path("cut.te");
     fs::write(&cut, &fs::read(words[1]).unwrap()[..200]).unwrap();
     fails(2, &["verify-evidence", &cut, "--operator", &id]);

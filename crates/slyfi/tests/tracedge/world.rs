@@ -102,6 +102,13 @@ pub fn json(args: &[&str]) -> Value {
     serde_json::from_str(&ok(args)).unwrap()
 }
 
+/// What a command printed that ends with this code.
+pub fn json_with(code: i32, args: &[&str]) -> Value {
+    let out = tracedge(args);
+    failed(code, args, out.clone());
+    serde_json::from_slice(&out.stdout).unwrap()
+}
+
 /// Runs what must fail: returns its one line.
 pub fn fails(code: i32, args: &[&str]) -> String {
     failed(code, args, tracedge(args))

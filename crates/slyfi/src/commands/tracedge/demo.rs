@@ -148,7 +148,7 @@ pub fn run(args: &DemoArgs, paint: Paint) -> Result<()> {
     say(&format!(
         "     {} of {} who asked noticed (expected: at least {:.0} %), each with signed proof:\n     \
          {}: {}\n     saved: {}\n\n     check it, offline:\n     \
-         slyfi tracedge verify-evidence {} --operator {}\n",
+         slyfi tracedge verify-evidence {} --operator {} --table {}\n",
         cheat.noticed,
         cheat.asked,
         cheat.formula * 100.0,
@@ -157,6 +157,7 @@ pub fn run(args: &DemoArgs, paint: Paint) -> Result<()> {
         cheat.evidence,
         cheat.evidence,
         cheat.operator,
+        args.out.join("cheat.table").display(),
     ))?;
     if args.json {
         print_json(&Report { subscribers: args.subscribers, honest, cheat })?;

@@ -118,7 +118,8 @@ Example:
 Examples:
   slyfi tracedge demo
   slyfi tracedge demo --subscribers 20000 --out /tmp/demo
-  slyfi tracedge verify-evidence slyfi-tracedge-demo/evidence.te --operator ID")]
+  slyfi tracedge verify-evidence slyfi-tracedge-demo/evidence.te --operator ID \\
+      --table slyfi-tracedge-demo/cheat.table")]
     Demo(DemoArgs),
     /// Check every row of an epoch's table against its K, and keep proof of what is wrong.
     ///
@@ -134,7 +135,8 @@ Example, with the files that `slyfi tracedge demo` leaves of its cheating operat
     AuditTable(AuditTableArgs),
     /// Check a file of evidence against an operator: offline, trusting nobody.
     #[command(after_help = "\
-Exit code 0: it proves that the operator cheated. 5: it proves nothing.
+Exit code 0: it proves that the operator cheated. 1: it proves nothing. 8: not settled, another file is
+needed: the message says which. 2: it is no file of evidence.
 
 Example:
   slyfi tracedge verify-evidence evidence.te --operator 6a3c…  --table 000000000007.table")]
