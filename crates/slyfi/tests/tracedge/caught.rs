@@ -141,6 +141,30 @@ fn a_row_that_fits_somebody_else_becomes_a_proof_when_k_is_published() {
 }
 
 #[test]
+fn a_table_without_the_promised_row_is_proof_at_once() {
+    let operator = Operator::new("norow");
+    let id = operator.id();
+    let row = |dir: &str| json(&["status", "--dir", dir, "--json"])["row"].as_u64().unwrap();
+    // Rows are drawn: whoever has the last of them.
+    let all = ["ann", "bob", "carol"].map(|name| operator.subscribe(name));
+    let victim = all.iter().max_by_key(|dir| row(dir)).unwrap();
+    let (secret, mut directory) = operator.next_epoch();
+    directory.truncate(row(victim) as usize * 32);
+    let rows = operator.table(&secret, &directory);
+    operator.publish(&secret, &directory, &rows, SchemeId::Lwe);
+    for command in ["fetch", "audit"] {
+        let caught = fails(5, &[command, "--dir", victim]);
+        let command = judge(&caught);
+        let words: Vec<_> = command.iter().map(String::as_str).collect();
+        assert_eq!((words[0], words[3]), ("verify-evidence", id.as_str()), "{caught}");
+        assert!(words[1].ends_with("evidence-no-row-names-me.te"), "{caught}");
+        let verdict = json(&[&words[..], &["--json"]].concat());
+        assert_eq!((&verdict["kind"], &verdict["conclusive"]), (&"no-row".into(), &true.into()));
+        fs::remove_file(words[1]).unwrap();
+    }
+}
+
+#[test]
 fn evidence_with_a_hint_is_judged_with_it_and_not_without() {
     let operator = Operator::new("hint");
     let id = operator.id();
@@ -283,8 +307,12 @@ fn an_operator_with_two_logs_is_caught_when_two_subscribers_compare() {
         let caught = fails(5, &["heads", "--dir", &bob, "--compare", &file]);
         assert_eq!(verdict(&caught)["kind"], "forked-log", "{caught}");
     }
-    // Who comes back to the other log is told at once.
+    // Who comes back to the other log is told at once, and has proof when that is as long.
     turn_to(&bob, &first);
     let caught = fails(5, &["fetch", "--dir", &bob]);
     assert!(caught.contains("log") || caught.contains("contradicts"), "{caught}");
+    first.build(SchemeId::Lwe);
+    let caught = fails(5, &["fetch", "--dir", &bob]);
+    assert!(caught.contains("the operator contradicts itself"), "{caught}");
+    assert_eq!(verdict(&caught)["kind"], "forked-log");
 }

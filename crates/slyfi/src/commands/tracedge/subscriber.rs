@@ -7,7 +7,8 @@ use clap::Args;
 use serde::Serialize;
 use slyfi_link::{Error, ErrorKind, Result};
 use slyfi_linux::OsRandom;
-use slyfi_tracedge::audit::OwnRow;
+use slyfi_tracedge::audit::{OwnRow, Subscription};
+use slyfi_tracedge::evidence::Evidence;
 use slyfi_tracedge::head::{CLOCK_SKEW, SignedHead};
 use slyfi_tracedge::keys::OperatorId;
 use slyfi_tracedge::log::{LogError, TreeHead};
@@ -131,6 +132,26 @@ fn explain_head(way: &mut Kept, e: SubscriberError<Error>, now: u64) -> Error {
     }
 }
 
+/// Saves what proves by itself, without an answer, that the operator cheated, and says where.
+fn contradicted(
+    dir: &Path,
+    evidence: &Evidence,
+    operator: &OperatorId,
+    mine: &Subscription,
+) -> Error {
+    let cause = "the operator contradicts itself";
+    // Whoever publishes a proof has to know what else he publishes.
+    let whose = if evidence.names(&mine.receipt) { "-names-me" } else { "" };
+    let name = format!("evidence-{}{whose}.te", evidence.kind());
+    match Proof::save(dir, &name, 0, evidence, operator, [None, None]) {
+        Ok(proof) => proof.caught(cause),
+        Err(e) => {
+            let kind = evidence.kind();
+            Error::new(e.kind, format!("{cause} ({kind}), but the proof was lost: {e}"), "")
+        }
+    }
+}
+
 fn make_dir(dir: &Path) -> Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|e| Error::system(dir.display(), &e))
@@ -206,9 +227,7 @@ fn retrieve(args: &SubscriberArgs, which: Which, audits: u32, paint: Paint) -> R
         let head = match subscriber::head(&mut way, &operator, &mut seen, which, now) {
             Ok(head) => head,
             Err(SubscriberError::Cheated(evidence)) => {
-                let name = format!("evidence-{}.te", evidence.kind());
-                let proof = Proof::save(dir, &name, 0, &evidence, &operator, [None, None])?;
-                return Err(proof.caught("the operator contradicts itself"));
+                return Err(contradicted(dir, &evidence, &operator, &mine));
             }
             Err(e) => return Err(explain_head(&mut way, e, now)),
         };
@@ -225,6 +244,9 @@ fn retrieve(args: &SubscriberArgs, which: Which, audits: u32, paint: Paint) -> R
             // It ended while it was asked about: the head of the one after it is there.
             Err(SubscriberError::Status(404)) if gone != Some(epoch.number) => {
                 (way, gone) = (connect()?, Some(epoch.number));
+            }
+            Err(SubscriberError::Cheated(evidence)) => {
+                return Err(contradicted(dir, &evidence, &operator, &mine));
             }
             Err(e) => return Err(explain(e)),
         }
