@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use crate::epoch::Epoch;
+use crate::epoch::{Epoch, EpochKey};
 use crate::head::{CLOCK_SKEW, Head, HeadError};
 use crate::keys::OperatorId;
 use crate::log::{Entry, LogError};
@@ -31,6 +31,8 @@ pub fn encode(entries: &[Vec<u8>]) -> Vec<u8> {
 /// The last entries of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recent {
+    /// Which entry of the log the first of these is.
+    first: u64,
     entries: Vec<Entry>,
 }
 
@@ -42,7 +44,9 @@ impl Recent {
     pub fn decode(bytes: &[u8], leaves: &[Hash]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes, "the end of the log");
         let mut entries = Vec::new();
-        for at in range(leaves.len() as u64) {
+        let range = range(leaves.len() as u64);
+        let first = range.start;
+        for at in range {
             let entry = reader.sized()?;
             if leaf_hash(entry) != leaves[at as usize] {
                 return Err(reader.malformed());
@@ -50,7 +54,7 @@ impl Recent {
             entries.push(Entry::decode(entry)?);
         }
         reader.finish()?;
-        Ok(Recent { entries })
+        Ok(Recent { first, entries })
     }
 
     fn heads(&self) -> impl DoubleEndedIterator<Item = &Head> {
@@ -58,6 +62,25 @@ impl Recent {
             Entry::Head(head) => Some(&**head),
             Entry::Opening { .. } => None,
         })
+    }
+
+    /// Which entry of the log the first of these is.
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The K that was published for an epoch, and which entry of the log it is.
+    pub fn opening(&self, wanted: u64) -> Option<(u64, &EpochKey)> {
+        (self.first..).zip(&self.entries).find_map(|(index, entry)| match entry {
+            Entry::Opening { epoch, key } if *epoch == wanted => Some((index, key)),
+            _ => None,
+        })
+    }
+
+    /// Whether all that an operator logs of an epoch after its head would be among these: heads are
+    /// logged in order, each before its own K.
+    pub fn reaches_back_to(&self, epoch: u64) -> bool {
+        self.first == 0 || self.heads().any(|head| head.epoch.number <= epoch)
     }
 
     /// Two entries that no honest operator logs, if there are such.

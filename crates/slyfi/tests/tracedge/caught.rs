@@ -134,10 +134,51 @@ fn a_row_that_fits_somebody_else_becomes_a_proof_when_k_is_published() {
     let hints = requests.iter().filter(|head| head.contains("/hint ")).count();
     assert_eq!(hints, 2, "{requests:?}");
     end_epoch(&operator);
+    operator.seen();
     let completed = fails(5, &["complete", "--dir", &ann, "--json"]);
     let command = judge(&completed);
+    // K comes with what everybody reads: no request tells that somebody looks for it.
+    let (requests, _) = operator.seen();
+    let asked: Vec<_> = requests.iter().filter_map(|head| head.split(' ').nth(1)).collect();
+    assert_eq!(asked, ["/v1/log/head", "/v1/log/leaves", "/v1/log/recent/2", "/v1/epochs"]);
     assert!(command.contains(&"--hint".to_owned()), "{completed}");
     drop(operator.close());
+}
+
+#[test]
+fn who_proves_an_epoch_long_past_is_told_what_that_tells() {
+    let operator = Operator::new("past");
+    let ann = operator.subscribe("ann");
+    let (secret, directory) = operator.next_epoch();
+    let other = EpochSecret::derive(secret.epoch(), EpochKey::generate(&mut OsRandom));
+    let rows = operator.table(&other, &directory);
+    operator.publish(&secret, &directory, &rows, SchemeId::Lwe);
+    // Nothing to find with random rows but her own, which waits for K.
+    while !fs::exists(format!("{ann}/pending-0.te")).unwrap() {
+        fails(5, &["fetch", "--dir", &ann]);
+    }
+    // 32 epochs are 64 entries, the end of the log that everybody reads.
+    for epochs in 1..=34 {
+        operator.set_ahead(epochs * 4_100);
+        operator.service().retire(operator.now()).unwrap();
+        if epochs < 34 {
+            operator.build(SchemeId::Lwe);
+        }
+    }
+    operator.seen();
+    let out = tracedge(&["complete", "--dir", &ann]);
+    let told = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(5), "{told}");
+    let (warning, error) = told.trim_end().split_once('\n').unwrap();
+    assert!(warning.starts_with("slyfi: warning: K of epoch 0 is no longer among"), "{warning}");
+    assert!(
+        warning.contains("tells the operator") && warning.contains("did not open"),
+        "{warning}"
+    );
+    assert!(error.contains("the operator was caught cheating"), "{error}");
+    let (requests, _) = operator.seen();
+    let entries = requests.iter().filter(|head| head.contains("/v1/log/entry/")).count();
+    assert_eq!(entries, 4, "what is before the end, whole: {requests:?}");
 }
 
 #[test]

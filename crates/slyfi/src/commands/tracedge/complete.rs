@@ -1,5 +1,6 @@
 //! `slyfi tracedge complete`: what did not open becomes a proof when K is published.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,6 +11,7 @@ use slyfi_tracedge::evidence::{Aids, Evidence, NotEvidence, WrongRetrieval};
 use slyfi_tracedge::keys::OperatorId;
 use slyfi_tracedge::log::{Entry, opens};
 use slyfi_tracedge::merkle::{leaf_hash, log};
+use slyfi_tracedge::recent::{RECENT, Recent};
 use slyfi_tracedge::service::api::Route;
 
 use super::https::client::Https;
@@ -71,8 +73,9 @@ pub fn run(args: &CompleteArgs, paint: Paint) -> Result<()> {
             let proof = Proof::save(dir, "evidence-log.te", 0, &evidence, &operator, none)?;
             return Err(proof.caught("the log does not continue what was seen of it before"));
         }
+        let recent = recent(&mut way, &shown)?;
         for file in files {
-            let (completed, proof) = complete(dir, &file, &operator, &mut way, &shown)?;
+            let (completed, proof) = complete(dir, &file, &operator, &mut way, (&shown, &recent))?;
             done.push(completed);
             caught = caught.or(proof);
         }
@@ -101,7 +104,7 @@ fn complete(
     file: &Path,
     operator: &OperatorId,
     way: &mut Kept,
-    shown: &Log,
+    (shown, recent): (&Log, &Recent),
 ) -> Result<(Completed, Option<Proof>)> {
     let damaged = |e: &dyn std::fmt::Display| {
         let mend = "move it away: nothing can be proved with it";
@@ -110,7 +113,7 @@ fn complete(
     let waiting = WrongRetrieval::decode_pending(&read(file)?).map_err(|e| damaged(&e))?;
     let head = waiting.head().clone();
     let epoch = head.head().epoch;
-    let Some((index, key)) = opening(way, shown, epoch.number)? else {
+    let Some((index, key)) = opening(way, shown, recent, epoch.number)? else {
         let cause = format!("K of epoch {} is not in the log", epoch.number);
         let mend = match epoch.not_after.saturating_sub(now_s()) {
             0 => "the operator owes it, minutes after the epoch: if it never comes, say so"
@@ -140,15 +143,50 @@ fn complete(
     Ok((Completed { epoch: epoch.number, evidence: path }, proof))
 }
 
-/// Finds K of an epoch in the log, from its end on.
-fn opening(way: &mut Kept, shown: &Log, wanted: u64) -> Result<Option<(u64, EpochKey)>> {
+/// What everybody who fetches reads first, in the same order; here for the end of the log.
+fn recent(way: &mut Kept, shown: &Log) -> Result<Recent> {
+    let bytes = way.get(Route::LogRecent { size: shown.head.size });
+    let recent = bytes.and_then(|bytes| Recent::decode(&bytes, &shown.leaves).ok());
+    // Not for what it says: up to here it looks like `fetch --next` before there is a next epoch.
+    let _ = way.get(Route::Epochs);
+    recent.ok_or_else(|| {
+        let cause = "what came is not the end of the log that the operator signed";
+        Error::new(ErrorKind::NoLink, cause, "try again; is it an operator of this version?")
+    })
+}
+
+/// Finds K of an epoch in the log: at its end, which everybody reads, or before.
+fn opening(
+    way: &mut Kept,
+    shown: &Log,
+    recent: &Recent,
+    wanted: u64,
+) -> Result<Option<(u64, EpochKey)>> {
+    if let Some((index, key)) = recent.opening(wanted) {
+        return Ok(Some((index, key.clone())));
+    }
+    if recent.reaches_back_to(wanted) {
+        return Ok(None);
+    }
+    // Who closed standard error is not told, and wants the proof all the same.
+    let _ = writeln!(
+        std::io::stderr(),
+        "slyfi: warning: K of epoch {wanted} is no longer among the last {RECENT} entries of the log, \
+         which everybody reads; older ones are asked for now, {BLOCK} at a time. That tells the operator, \
+         by the address it comes from, that somebody's row did not open about then"
+    );
+    older(way, shown, recent.first(), wanted)
+}
+
+/// Finds K of an epoch among the entries before `end`, from the last on.
+fn older(way: &mut Kept, shown: &Log, end: u64, wanted: u64) -> Result<Option<(u64, EpochKey)>> {
     let odd = |index| {
         let cause = format!("entry {index} of the operator's log is not what was signed");
         Error::new(ErrorKind::NoLink, cause, "try again; is it an operator of this version?")
     };
     let mut found = None;
     let mut passed = false;
-    for index in (0..shown.head.size).rev() {
+    for index in (0..end).rev() {
         let bytes = way.get(Route::LogEntry { index }).ok_or_else(|| odd(index))?;
         if shown.leaves.get(index as usize) != Some(&leaf_hash(&bytes)) {
             return Err(odd(index));
