@@ -26,7 +26,7 @@ pub mod table;
 pub mod wire;
 
 // What users of this crate need of retrieval, so that they need not import it.
-pub use slyfi_pir::{Accelerator, AcceleratorError};
-pub use slyfi_pir::{Preparation, SchemeId, Shape, Unsupported, registry};
 #[cfg(feature = "gpu")]
 pub use slyfi_pir::gpu;
+pub use slyfi_pir::{Accelerator, AcceleratorError};
+pub use slyfi_pir::{Preparation, SchemeId, Shape, Unsupported, registry};
