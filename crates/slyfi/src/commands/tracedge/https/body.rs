@@ -80,6 +80,19 @@ pub async fn read<B: Body<Data = Bytes> + Unpin>(
     }
 }
 
+/// Throws away what is left of a body, at most some `most` bytes of it; returns whether that was all.
+pub async fn discard<B: Body<Data = Bytes> + Unpin>(body: &mut B, most: usize) -> bool {
+    let mut thrown = 0;
+    while thrown <= most {
+        match poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)).await {
+            None => return true,
+            Some(Err(_)) => return false,
+            Some(Ok(frame)) => thrown += frame.data_ref().map_or(0, Bytes::len),
+        }
+    }
+    false
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -117,5 +130,13 @@ mod tests {
         assert_eq!(now(read(&mut Unannounced(body()), 40_000)).unwrap(), sent);
         assert_eq!(now(read(&mut Unannounced(body()), 39_999)), Err(Unread::TooLong));
         assert!(now(read(&mut Whole::new(Bytes::new(), ()), 0)).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_left_of_a_body_is_thrown_away_up_to_a_bound() {
+        let mut body = Whole::new(Bytes::from(vec![1; 3 * PIECE]), ());
+        assert!(!now(discard(&mut body, PIECE)));
+        assert_eq!(body.bytes.len(), PIECE, "a piece beyond the bound at most");
+        assert!(now(discard(&mut body, PIECE)));
     }
 }

@@ -23,7 +23,7 @@ use tokio::sync::{OwnedMutexGuard, watch};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio_rustls::TlsAcceptor;
 
-use super::body::{Unread, Whole, read};
+use super::body::{Unread, Whole, discard, read};
 use super::patience::{Patience, Suspended};
 use super::places::Source;
 use super::turns::Turns;
@@ -46,6 +46,8 @@ const WINDOW: u32 = 128 * 1_024;
 const RESETS: usize = 8;
 /// How long a request may wait for a worker; a client would not wait much longer.
 const QUEUE: Duration = Duration::from_secs(20);
+/// How much of a body that is too long is thrown away, so that its sender hears why.
+const LEFT_OVER: usize = 65_536;
 
 /// What all connections have in common.
 pub struct Shared {
@@ -204,6 +206,11 @@ impl Peer {
         let body = match read(&mut body, most).await {
             Ok(body) => body,
             Err(Unread::TooLong) => {
+                // A stream that is reset while its peer still sends may take the answer with it: some
+                // clients (curl) report the reset and not the status. HTTP/1.1 closes instead.
+                if version >= Version::HTTP_2 {
+                    discard(&mut body, LEFT_OVER).await;
+                }
                 return Ok(self.refuse(StatusCode::PAYLOAD_TOO_LARGE, version, state));
             }
             Err(Unread::Broken) => {
